@@ -1,0 +1,83 @@
+"""The checks behind every error message of the package.
+
+They read shapes and dtypes only, never values, so they work on the ``meta``
+device and leave ``torch.compile(fullgraph=True)`` and ``torch.export`` whole.
+Each message names the argument, the rule, and the shapes as the caller gave them.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def shape(x: Tensor) -> tuple[int, ...]:
+    """The shape as a plain tuple, which prints as ``(2, 3)``."""
+    return tuple(x.shape)
+
+
+def check_floating(name: str, x: Tensor, *, min_dim: int = 2) -> None:
+    """``x`` is a floating-point tensor with at least ``min_dim`` axes."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}")
+    if not x.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got dtype {x.dtype}")
+    if x.dim() < min_dim:
+        raise ValueError(f"{name} must have at least {min_dim} axes, got shape {shape(x)}")
+
+
+def check_same_dtype(**tensors: Tensor) -> None:
+    """All tensors have one dtype: mixing precisions by accident loses digits silently."""
+    if len({x.dtype for x in tensors.values()}) > 1:
+        given = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
+        raise TypeError(f"{' and '.join(tensors)} must have the same dtype, got {given}")
+
+
+def check_broadcast(a_name: str, a: Tensor, b_name: str, b: Tensor) -> None:
+    """The batch axes (all but the last two) of ``a`` and ``b`` can be broadcast."""
+    for m, n in zip(reversed(a.shape[:-2]), reversed(b.shape[:-2]), strict=False):
+        if m != n and m != 1 and n != 1:
+            raise ValueError(
+                f"the leading axes of {a_name} and {b_name} must be equal or 1, "
+                f"got {a_name} {shape(a)} and {b_name} {shape(b)}"
+            )
+
+
+def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
+    """``mask`` is bool and can be broadcast to ``scores_shape`` = (..., L, S)."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"mask must be a torch.Tensor of bool, got {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        raise TypeError(
+            f"mask must be bool with True = may attend, got dtype {mask.dtype}; "
+            "convert a 0/1 mask with mask != 0, an additive mask with mask == 0"
+        )
+    target = tuple(scores_shape)
+    fits = mask.dim() <= len(target) and all(
+        m in (1, n) for m, n in zip(reversed(mask.shape), reversed(target), strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"mask must broadcast to the scores' shape (..., L, S) = {target}, "
+            f"got mask {shape(mask)}"
+        )
+
+
+def check_count(name: str, value: int, *, minimum: int) -> None:
+    """``value`` is an int (not a bool) of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+
+
+def check_heads(width_name: str, width: int, num_heads: int) -> None:
+    """``num_heads`` divides ``width``; the message lists the head counts that would."""
+    check_count("num_heads", num_heads, minimum=1)
+    if width % num_heads:
+        choices = [h for h in range(1, width + 1) if width % h == 0]
+        nearest = sorted(sorted(choices, key=lambda h: (abs(h - num_heads), h))[:4])
+        raise ValueError(
+            f"{width_name} must be divisible by num_heads, got {width_name}={width} and "
+            f"num_heads={num_heads}; num_heads={' or '.join(map(str, nearest))} would work"
+        )

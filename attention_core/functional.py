@@ -1,0 +1,157 @@
+"""Scores, weights, attention; splitting a width into heads and joining it again.
+
+Equation (1) of "Attention Is All You Need" (section 3.2.1) in three functions, and
+the reshaping of its section 3.2.2 in two. No state, no flags, one result each.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from attention_core import _checks
+
+
+def attention_scores(q: Tensor, k: Tensor) -> Tensor:
+    """How well each query matches each key: q kᵀ / √d_k.
+
+    Shape:
+        q: (..., L, d_k)    k: (..., S, d_k)
+        returns: (..., L, S); leading axes are broadcast
+
+    Raises:
+        ValueError: q and k differ in d_k, or their leading axes cannot be broadcast
+        TypeError: q or k is not a floating-point tensor, or their dtypes differ
+
+    Source: Vaswani et al. 2017, section 3.2.1. The book's chapter 1 shows the product,
+    chapter 4 the reason for √d_k.
+
+    >>> attention_scores(torch.zeros(2, 3, 7), torch.zeros(2, 5, 7)).shape
+    torch.Size([2, 3, 5])
+    """
+    _checks.check_floating("q", q)
+    _checks.check_floating("k", k)
+    _checks.check_same_dtype(q=q, k=k)
+    d_k = q.shape[-1]
+    if d_k != k.shape[-1] or d_k == 0:
+        raise ValueError(
+            "q and k must have the same width d_k >= 1 on their last axis, "
+            f"got q {_checks.shape(q)} and k {_checks.shape(k)}"
+        )
+    _checks.check_broadcast("q", q, "k", k)
+    # Dividing q instead of the product gives the same scores, costs L·d_k divisions
+    # instead of L·S, and keeps a half-precision product from overflowing.
+    return (q / math.sqrt(d_k)) @ k.transpose(-2, -1)
+
+
+def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
+    """True in ``mask`` means "may attend". How much each query takes from each key.
+
+    The softmax of the scores over the keys (the last axis). A query that may attend
+    to nothing gets weights of zero, not NaN, in every dtype and on every device.
+
+    Shape:
+        q: (..., L, d_k)    k: (..., S, d_k)
+        mask: bool, broadcastable to (..., L, S)
+        returns: (..., L, S); each row sums to 1, or is all 0 if nothing may be attended
+
+    Raises:
+        ValueError: as in `attention_scores`, or the mask does not broadcast
+        TypeError: as in `attention_scores`, or the mask is not bool
+
+    Source: Vaswani et al. 2017, section 3.2.1; masking, section 3.2.3.
+
+    >>> attention_weights(torch.zeros(1, 2), torch.zeros(4, 2))
+    tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
+    """
+    scores = attention_scores(q, k)
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    _checks.check_mask(mask, scores.shape)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    # exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN
+    # (and so would its gradient), so an empty row keeps its scores and is zeroed after.
+    scores = scores.masked_fill(~(mask | empty), float("-inf"))
+    return torch.softmax(scores, dim=-1).masked_fill(empty, 0.0)
+
+
+def scaled_dot_product_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """True in ``mask`` means "may attend". Each query's weighted mean of the values.
+
+    Gives what ``torch.nn.functional.scaled_dot_product_attention`` gives for the same
+    bool mask, by the explicit formula: `attention_weights` times ``v``.
+
+    Shape:
+        q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
+        mask: bool, broadcastable to (..., L, S)
+        returns: (..., L, d_v); zeros for a query that may attend to nothing
+
+    Raises:
+        ValueError: as in `attention_weights`, or k and v differ in S
+        TypeError: as in `attention_weights`, or v's dtype differs
+
+    Source: Vaswani et al. 2017, equation (1).
+
+    >>> q, k, v = torch.zeros(2, 3, 7), torch.zeros(2, 5, 7), torch.zeros(2, 5, 11)
+    >>> scaled_dot_product_attention(q, k, v).shape
+    torch.Size([2, 3, 11])
+    """
+    _checks.check_floating("v", v)
+    weights = attention_weights(q, k, mask)
+    _checks.check_same_dtype(q=q, k=k, v=v)
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "k and v must have the same length S on the axis before the last, "
+            f"got k {_checks.shape(k)} and v {_checks.shape(v)}"
+        )
+    _checks.check_broadcast("weights", weights, "v", v)
+    return weights @ v
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """Cut the width into ``num_heads`` equal parts and make the heads a batch axis.
+
+    Shape:
+        x: (..., L, d_model)
+        returns: (..., H, L, d_k) with d_k = d_model / H
+
+    Raises:
+        ValueError: num_heads does not divide d_model, or x has fewer than 2 axes
+        TypeError: num_heads is not an int
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+
+    >>> split_heads(torch.arange(8.0).view(1, 2, 4), 2)
+    tensor([[[[0., 1.],
+              [4., 5.]],
+    <BLANKLINE>
+             [[2., 3.],
+              [6., 7.]]]])
+    """
+    _checks.check_floating("x", x)
+    _checks.check_heads("d_model", x.shape[-1], num_heads)
+    # A reshape straight to (..., H, L, d_k) has the right shape and the wrong contents: it
+    # mixes tokens. The width must be cut first, and only then the axes exchanged.
+    *batch, d_model = x.shape
+    return x.reshape(*batch, num_heads, d_model // num_heads).transpose(-3, -2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Put the heads side by side again: the inverse of `split_heads`.
+
+    Shape:
+        x: (..., H, L, d_k)
+        returns: (..., L, d_model) with d_model = H * d_k
+
+    Raises:
+        ValueError: x has fewer than 3 axes
+
+    Source: Vaswani et al. 2017, "Concat" of section 3.2.2.
+
+    >>> merge_heads(torch.zeros(2, 3, 5, 7)).shape
+    torch.Size([2, 5, 21])
+    """
+    _checks.check_floating("x", x, min_dim=3)
+    return x.transpose(-3, -2).flatten(-2)
