@@ -1,0 +1,49 @@
+"""What Markdown cells consist of: headings, words, included code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+FENCED = re.compile(
+    r"^(?P<mark>```+|:::+)(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE
+)
+HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*$", re.MULTILINE)
+INCLUDE = re.compile(
+    r"^```+\{literalinclude\}\s*(?P<target>\S+)[ \t]*\n(?P<options>(?::.*\n)*)", re.MULTILINE
+)
+MARKUP = re.compile(
+    r"\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]*`|</?[a-z][^>]*>|\]\([^)]*\)|\{[a-z:]+\}", re.DOTALL
+)
+
+
+def headings(markdown: str) -> Iterator[tuple[int, str]]:
+    """(level, title) of each heading outside code."""
+    for marks, title in HEADING.findall(FENCED.sub("", markdown)):
+        yield len(marks), title
+
+
+def words(markdown: str) -> int:
+    """Words of prose: no code, no formulas, no markup."""
+    return len(re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", MARKUP.sub(" ", _prose(markdown))))
+
+
+def literal_includes(markdown: str) -> Iterator[tuple[str, str]]:
+    """(file, object or empty) of each literalinclude, also of those inside an admonition."""
+    for match in INCLUDE.finditer(markdown):
+        pyobject = re.search(r"^:pyobject:\s*(\S+)", match["options"], re.MULTILINE)
+        yield match["target"], pyobject[1] if pyobject else ""
+
+
+def _prose(markdown: str) -> str:
+    """Text without fenced code; a directive's own text stays."""
+
+    def keep(match: re.Match[str]) -> str:
+        info = match["info"].strip()
+        if not info.startswith("{") or info.startswith(("{literalinclude}", "{math}", "{code")):
+            return ""
+        title = info.partition("}")[2]
+        body = re.sub(r"^:[\w-]+:.*\n", "", match["body"], flags=re.MULTILINE)
+        return f"{title}\n{_prose(body)}"
+
+    return FENCED.sub(keep, markdown)
