@@ -1,0 +1,60 @@
+"""README and the front page say what is so."""
+
+import re
+from pathlib import Path
+
+import front_picture
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
+
+
+def test_the_front_picture_is_the_verified_picture_of_chapter_2():
+    assert front_picture.COPY.read_bytes() == front_picture.source()
+    assert "](_static/attention.png)" in README
+    assert "{figure} _static/attention.png" in INDEX
+
+
+def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipes = dict(re.findall(r"^(\w+):.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE))
+    for target in re.findall(r"`make (\w+)", README):
+        assert target in recipes
+    for target, plain in [
+        ("book", "jupyter-book build . -W -n --keep-going"),
+        ("test", "python -m pytest"),
+    ]:
+        assert f"`{plain}`" in README
+        assert recipes[target] == f"\t$(BIN){plain}\n"
+    assert "$(BIN)python -m pip install --quiet -r requirements.txt" in makefile
+    assert README.count("`python -m pip install -r requirements.txt`") == 2
+
+
+def test_readme_pins_the_torch_of_the_requirements():
+    pin = re.search(r"^torch==(\S+)$", (ROOT / "requirements.txt").read_text("utf-8"), re.M)
+    assert f"pip install torch=={pin[1]} --index-url" in README
+
+
+def test_the_code_in_readme_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert names["out"].shape == (2, 5, 8)
+
+
+def test_what_is_called_ready_is_there_and_what_is_planned_is_not():
+    rows = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \| (\S+) \|$", INDEX, flags=re.MULTILINE)
+    assert [int(number) for number, *_ in rows] == list(range(1, 14))
+    ready = []
+    for number, chapter, _, state in rows:
+        files = list((ROOT / "chapters").glob(f"{int(number):02d}_*.ipynb"))
+        if state == "**ready**":
+            (file,) = files
+            assert chapter.endswith(f"](chapters/{file.name})")
+            ready.append(number)
+        else:
+            assert state == "planned"
+            assert not files
+            assert "](" not in chapter
+    assert f"{len(ready)} of {len(rows)} chapters are ready" in README
