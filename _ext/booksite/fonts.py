@@ -1,0 +1,214 @@
+"""Fonts cut down to what the site shows: formulas, Chinese characters, icons.
+
+The sources are packages that the project installs anyway.  A subset is made again only when the
+set of characters changes; between builds it rests beside Sphinx's own cache.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+import shutil
+import unicodedata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from sphinx.util import logging
+
+from .pages import CHINESE
+from .tidy import alphabet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sphinx.application import Sphinx
+
+logger = logging.getLogger(__name__)
+
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+# In the theme's stylesheet: .fa-sun:before{content:"\f185"}
+_ICON_RULE = re.compile(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"(?:\\([0-9a-f]+)|(.))"\}')
+
+
+def math_characters(page: str) -> set[str]:
+    """Return the characters that a browser draws for the formulas of a page."""
+    used: set[str] = set()
+    for formula in re.findall(r"<math\b.*?</math>", page, flags=re.DOTALL):
+        for tag, attributes, text in re.findall(r"<(m\w+)([^>]*)>([^<]+)", formula):
+            text = html.unescape(text)
+            used.update(text)
+            # A lone letter in <mi> is drawn from the italic alphabet.
+            alone = tag == "mi" and len(text) == 1 and "mathvariant" not in attributes
+            if alone and text.isalpha():
+                try:
+                    used.add(alphabet(text, "italic"))
+                except (ValueError, KeyError):
+                    logger.debug("no italic for %r", text)
+    return {c for c in used if not unicodedata.category(c).startswith("C")}
+
+
+def chinese_characters(page: str) -> set[str]:
+    return set(CHINESE.findall(html.unescape(page)))
+
+
+def narrow_roots(font: TTFont) -> None:
+    """Make the tall root signs about as narrow as the small one.
+
+    Chromium reserves the width of the widest sign for every root, which leaves a gap after
+    the small ones: 0.4 em in this font.
+    """
+    sign = font.getBestCmap()[ord("√")]
+    variants = font["MATH"].table.MathVariants
+    built = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(sign)]
+    names = {record.VariantGlyph for record in built.MathGlyphVariantRecord}
+    names |= {part.glyph for part in built.GlyphAssembly.PartRecords}
+    goal = font["hmtx"][sign][0] * 1.08
+    for name in names - {sign}:
+        width, left = font["hmtx"][name]
+        scale = goal / width
+        glyph = font["glyf"][name]
+        glyph.coordinates.scale((scale, 1))
+        glyph.coordinates.toInt()
+        glyph.recalcBounds(font["glyf"])
+        font["hmtx"][name] = (round(width * scale), round(left * scale))
+
+
+def cut(
+    source: Path,
+    characters: Iterable[str],
+    cache: Path,
+    *,
+    features: Iterable[str] = (),
+    alter: Callable[[TTFont], None] | None = None,
+) -> Path:
+    """Return a WOFF2 file with the ``characters`` of a font, made now or found in ``cache``."""
+    wanted = "".join(sorted(set(characters)))
+    stat = source.stat()
+    method = [sorted(features), alter and alter.__name__, Path(__file__).stat().st_mtime_ns]
+    key = f"{source.name} {stat.st_size} {stat.st_mtime_ns} {method} {wanted}"
+    target = cache / f"{source.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.woff2"
+    if target.exists():
+        return target
+    cache.mkdir(parents=True, exist_ok=True)
+    options = subset.Options(
+        flavor="woff2",
+        layout_features=list(features),
+        hinting=False,
+        desubroutinize=True,
+        notdef_outline=True,
+        name_IDs=[0, 13, 14],  # copyright and licence travel with the font
+        # A font made twice of the same characters is the same file.
+        recalc_timestamp=False,
+    )
+    with TTFont(source, lazy=True, recalcTimestamp=False) as font:
+        if alter:
+            alter(font)
+        cutter = subset.Subsetter(options)
+        cutter.populate(text=wanted)
+        cutter.subset(font)
+        subset.save_font(font, target, options)
+    for old in cache.glob(f"{source.stem}-*.woff2"):
+        if old != target:
+            old.unlink()
+    return target
+
+
+def _package_file(package: str, name: str) -> Path | None:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / name
+
+
+def _data(font: Path) -> str:
+    """Return a font as an address that holds it.
+
+    In a stylesheet it is there at the first paint; a font that arrives later moves the text, and
+    a preload does not work from a folder.
+    """
+    return f"data:font/woff2;base64,{base64.b64encode(font.read_bytes()).decode()}"
+
+
+def _text_fonts(source: Path, site: Path, pages: list[str], cache: Path) -> None:
+    stylesheet = site / "_static" / "book.css"
+    # The book's own file: that in the site already holds the fonts of the last build.
+    css = (source / "_static" / "book.css").read_text(encoding="utf-8")
+    stix = _package_file("ziamath", "fonts/STIXTwoMath-Regular.ttf")
+    assert stix is not None, "ziamath is one of the requirements"
+    formulas = set().union(*map(math_characters, pages))
+    # The commonest signs cost little.  The root sign is drawn for <msqrt> and stands nowhere.
+    formulas |= set("0123456789+−=()[],.√")
+    css = css.replace("fonts/math.woff2", _data(cut(stix, formulas, cache, alter=narrow_roots)))
+    noto = _package_file("pylopdf_fonts_zh_cn", "NotoSansSC-Regular.otf")
+    chinese = set().union(*map(chinese_characters, pages))
+    if noto and chinese:
+        css = css.replace("fonts/chinese.woff2", _data(cut(noto, chinese, cache)))
+    else:
+        logger.info("no Chinese font is made; readers see their system's")
+        css = re.sub(r"@font-face\s*\{[^}]*chinese\.woff2[^}]*\}", "", css)
+    stylesheet.write_text(css, encoding="utf-8")
+
+
+def _icons(site: Path, pages: list[str], cache: Path) -> None:
+    """Keep the icons that pages, scripts and stylesheets name; drop the rest of Font Awesome."""
+    static = site / "_static"
+    # The theme's own files, not those in the site: after a partial rebuild these may be cut.
+    theme = _package_file("pydata_sphinx_theme", "theme/pydata_sphinx_theme/static")
+    assert theme is not None
+    css = (theme / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    scripts = [path.read_text(encoding="utf-8") for path in (theme / "scripts").glob("pydata*.js")]
+    named = set(re.findall(r"\bfa-[a-z0-9-]+", " ".join([*pages, *scripts])))
+    characters: set[str] = set()
+
+    def rule(match: re.Match[str]) -> str:
+        if named.isdisjoint(re.findall(r"\.(fa-[a-z0-9-]+):", match[1])):
+            return ""
+        characters.add(chr(int(match[2], 16)) if match[2] else match[3])
+        return match[0]
+
+    slim = _ICON_RULE.sub(rule, css)
+    # Admonitions and the like take their icons from custom properties.
+    others = [path.read_text(encoding="utf-8") for path in static.rglob("*book*.css")]
+    for text in (slim, *others):
+        characters.update(_PRIVATE.findall(text))
+        characters.update(chr(int(code, 16)) for code in re.findall(r'"\\([ef][0-9a-f]{3})"', text))
+    slim = re.sub(r',\s*url\([^)]*\.ttf[^)]*\)\s*format\("truetype"\)', "", slim)
+    for source in (theme / "vendor" / "fontawesome" / "webfonts").glob("*.woff2"):
+        address = f"../vendor/fontawesome/webfonts/{source.name}"
+        slim = slim.replace(address, _data(cut(source, characters, cache)))
+    (static / "styles" / "pydata-sphinx-theme.css").write_text(slim, encoding="utf-8")
+    shutil.rmtree(static / "vendor", ignore_errors=True)
+
+
+def _sweep(site: Path) -> None:
+    """Delete what the theme copies and no page asks for."""
+    static = site / "_static"
+    for pattern in ("**/*.map", "**/fontawesome.js*", "**/*.LICENSE.txt", "*thebe*",
+                    "*toggle*", "images/logo_*"):  # fmt: skip
+        for path in static.glob(pattern):
+            path.unlink()
+    shutil.rmtree(static / "locales", ignore_errors=True)
+
+
+def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    pages = [
+        path.read_text(encoding="utf-8")
+        for path in sorted(site.rglob("*.html"))
+        if "_static" not in path.parts
+    ]
+    cache = Path(app.doctreedir) / "fonts"
+    _text_fonts(Path(app.srcdir), site, pages, cache)
+    _icons(site, pages, cache)
+    _sweep(site)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", _on_build_finished)

@@ -1,0 +1,162 @@
+"""A browser at the built pages: what it fetches, complains about and measures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import axe_playwright_python
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+    from playwright.sync_api import Page as Tab
+
+_ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+_AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+WIDE, PHONE, NARROW = 1280, 390, 320
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        reason = f"no browser: none of {', '.join(names)} is installed"
+        if os.environ.get("REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def served(site: Path, root: Path) -> Iterator[str]:
+    """Serve ``site`` as a project page is: below a folder of its own."""
+    (root / "book").symlink_to(site.resolve(), target_is_directory=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/book/"
+        server.shutdown()
+        thread.join()
+
+
+# The sum of all moves of the layout, from the first paint on.
+_SHIFT = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
+  }).observe({type: 'layout-shift', buffered: true});
+  setTimeout(() => done(sum), 120);
+})"""
+
+_OVERFLOW = """() => {
+  const page = document.scrollingElement;
+  if (page.scrollWidth <= page.clientWidth) return [];
+  const wide = [...document.querySelectorAll('body *')]
+    .filter(e => e.getBoundingClientRect().right > page.clientWidth + 1 && e.checkVisibility());
+  const names = wide.slice(0, 4).map(e => `${e.tagName.toLowerCase()}.${e.className}`);
+  return [`${page.scrollWidth} px wide on ${page.clientWidth}: ${names.join(', ')}`];
+}"""
+
+_AXE_RUN = """async () => {
+  const result = await axe.run(document, {resultTypes: ['violations'], preload: false});
+  return result.violations.filter(v => ['serious', 'critical'].includes(v.impact)).flatMap(v =>
+    v.nodes.map(n => `${v.id}: ${n.html.slice(0, 160)} ${n.any.map(a => a.message)}`));
+}"""
+
+
+def visit(browser: Browser, address: str, *, width: int, thorough: bool = True) -> list[str]:
+    """Open a page and return what is wrong with it, each problem after its kind."""
+    problems: list[str] = []
+    host = urlsplit(address).netloc
+    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    try:
+        tab = context.new_page()
+
+        def note(kind: str, what: object) -> None:
+            problems.append(f"{kind}: {what}")
+
+        def local(url: str) -> bool:
+            return urlsplit(url).netloc == host or url.startswith(("data:", "blob:"))
+
+        tab.route(lambda url: not local(url), lambda route: route.abort())
+        tab.on("request", lambda r: local(r.url) or note("other host", r.url))
+        tab.on("requestfailed", lambda r: note("failed request", r.url))
+        tab.on("response", lambda r: r.status < 400 or note("failed request", r.url))
+        tab.on("pageerror", lambda error: note("page error", error))
+        tab.on("console", lambda m: m.type in ("error", "warning") and note("console", m.text))
+        tab.goto(address, wait_until="load")
+        shift = tab.evaluate(_SHIFT)
+        if shift >= 0.1:
+            note("layout shift", round(shift, 3))
+        if thorough:
+            tab.add_script_tag(content=_AXE.read_text(encoding="utf-8"))
+            for theme in ("light", "dark"):
+                tab.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+                tab.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+                for problem in tab.evaluate(_AXE_RUN):
+                    note(f"axe, {theme}", problem)
+                for problem in tab.evaluate(_OVERFLOW):
+                    note("overflow", problem)
+        if width == PHONE:
+            tab.set_viewport_size({"width": NARROW, "height": 700})
+            for problem in tab.evaluate(_OVERFLOW):
+                note("overflow", problem)
+    finally:
+        context.close()
+    return problems
+
+
+def without_scripts(browser: Browser, address: str) -> list[str]:
+    """Return what a reader misses when JavaScript is off."""
+    context = browser.new_context(java_script_enabled=False)
+    try:
+        tab = context.new_page()
+        tab.goto(address)
+        problems = []
+        if len(tab.locator("article").inner_text()) < 40:
+            problems.append("the text is missing")
+        for formula in tab.locator("article math").all():
+            box = formula.bounding_box()
+            # Formulas in folded boxes have no place on the page yet.
+            if formula.is_visible() and (box is None or box["width"] < 2):
+                problems.append("a formula is not drawn")
+        if tab.evaluate("[...document.images].some(i => !i.complete || !i.naturalWidth)"):
+            problems.append("a picture is missing")
+        for folded in tab.locator("article details").all():
+            folded.locator("summary").first.click()
+            if not folded.evaluate("d => d.open && d.lastElementChild.clientHeight > 0"):
+                problems.append("a folded box does not open")
+        return problems
+    finally:
+        context.close()
+
+
+def search(tab: Tab, base: str, words: str) -> list[str]:
+    """Return the titles of the pages that the site's own search finds."""
+    tab.goto(f"{base}search.html?q={words}")
+    tab.wait_for_selector("#search-results .search-summary:not(:empty)")
+    return tab.locator("#search-results ul.search a").all_inner_texts()
