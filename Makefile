@@ -19,7 +19,7 @@ chapters: $(INSTALLED)  ## re-run all chapters, or one: make chapters ONE=chapte
 	$(BIN)python tools/front_picture.py
 
 digits: $(INSTALLED)  ## chapters print the same digits on every processor and thread count
-	for isa in default avx2 avx512; do for threads in 1 2; do \
+	@for isa in default avx2 avx512; do for threads in 1 2; do \
 	  echo "ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads"; \
 	  ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads $(BIN)python -m pytest -q chapters || exit 1; \
 	done; done

@@ -16,7 +16,7 @@ def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
     ... def check(answer):
     ...     return "Right." if sum(answer) == 1 else "They do not add up to 1."
     >>> check(...)
-    'Your turn: put an answer in place of the dots.'
+    'Your turn: replace the dots.'
     >>> check([0.5, 0.5])
     'Right.'
     >>> check(None)
@@ -26,7 +26,7 @@ def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
     @wraps(check)
     def patient(answer: Any) -> str:
         if answer is ...:
-            return "Your turn: put an answer in place of the dots."
+            return "Your turn: replace the dots."
         try:
             return check(answer)
         except Exception as error:

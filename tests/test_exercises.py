@@ -48,10 +48,10 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     "02_simple_attention": {
         1: {
             "may look at all words": "contexts[3]",
-            "half and half": "(x[1] + x[3]) / 2",
+            "half and half": "(X[1] + X[3]) / 2",
             "shares exchanged": "shares.flip(0) @ two",
-            "shares by the sum": "(two @ x[3]) / (two @ x[3]).sum() @ two",
-            "divided by the root of d_k first": "torch.softmax(two @ x[3] / root, dim=0) @ two",
+            "shares by the sum": "(two @ X[3]) / (two @ X[3]).sum() @ two",
+            "divided by the root of d_k first": "torch.softmax(two @ X[3] / root, dim=0) @ two",
             "the two weights": "shares",
         },
         2: {
@@ -60,6 +60,9 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "no softmax": "lambda b: b @ b.mT @ b",
             "shares by the sum": "lambda b: (s := b @ b.mT) / s.sum(-1, keepdim=True) @ b",
             "first sentence only": "lambda b: contexts",
+            "sentences look at each other": (
+                "lambda b: (torch.softmax((f := b.flatten(0, 1)) @ f.T, -1) @ f).view(b.shape)"
+            ),
         },
         3: {"one too few": "6", "one too many": "8", "no whole number": "6.9", "none": "None"},
     },

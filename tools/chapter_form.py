@@ -127,5 +127,8 @@ def _normal_metadata(cell: NotebookNode) -> NotebookNode:
         alt = shown[0].metadata.get("image/png", {}).get("alt")
         image.update({"alt": alt} if alt else {})
     options.update({"image": image} if image else {})
+    if any(tag.startswith("solution-") for tag in metadata.get("tags", [])):
+        # Folded in JupyterLab too, as hide-cell folds it on the page.
+        metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
     metadata.update({"mystnb": options} if options else {})
     return nbformat.from_dict(metadata)
