@@ -1,3 +1,12 @@
-"""Chapters lie outside tests/, and a plugin for all folders is named at the root."""
+"""Settings for every test: nbval's gaps closed, torch known to the doctests."""
 
+import pytest
+import torch
+
+# Named here and not in pyproject, whose pythonpath is not yet in force when -p is read.
 pytest_plugins = ["notebook_plugin"]
+
+
+@pytest.fixture(autouse=True)
+def names_in_doctests(doctest_namespace):
+    doctest_namespace["torch"] = torch

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
 
 def shape(x: Tensor) -> tuple[int, ...]:
     """The shape as a plain tuple, which prints as ``(2, 3)``."""
@@ -81,3 +83,32 @@ def check_heads(width_name: str, width: int, num_heads: int) -> None:
             f"{width_name} must be divisible by num_heads, got {width_name}={width} and "
             f"num_heads={num_heads}; num_heads={' or '.join(map(str, nearest))} would work"
         )
+
+
+def check_width(name: str, x: Tensor, width: int) -> None:
+    """The last axis of ``x`` has ``width`` numbers."""
+    if x.shape[-1] != width:
+        raise ValueError(f"{name} must have width {width} on its last axis, got {shape(x)}")
+
+
+def check_probability(name: str, value: float) -> None:
+    """``value`` lies between 0 and 1, both included."""
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+
+
+def check_ids(name: str, ids: Tensor) -> None:
+    """``ids`` is an integer tensor of shape (B, length)."""
+    if not isinstance(ids, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(ids).__name__}")
+    if ids.dtype not in INTEGERS:
+        raise TypeError(f"{name} must be an integer tensor, got dtype {ids.dtype}")
+    if ids.dim() != 2:
+        raise ValueError(f"{name} must have shape (B, length), got shape {shape(ids)}")
+
+
+def check_sequence(name: str, x: Tensor, width: int) -> None:
+    """``x`` is a floating-point tensor of shape (B, length, width)."""
+    check_floating(name, x, min_dim=1)
+    if x.dim() != 3 or x.shape[-1] != width:
+        raise ValueError(f"{name} must have shape (B, length, {width}), got shape {shape(x)}")

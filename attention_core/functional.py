@@ -5,11 +5,21 @@ the reshaping of its section 3.2.2 in two. No state, no flags, one result each.
 """
 
 import math
+from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import _checks
+
+
+class AttentionFunction(Protocol):
+    """What mixes the values: `scaled_dot_product_attention`, ours or torch's fused one."""
+
+    def __call__(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, /, *, dropout_p: float
+    ) -> Tensor: ...
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:
@@ -44,11 +54,40 @@ def attention_scores(q: Tensor, k: Tensor) -> Tensor:
     return (q / math.sqrt(d_k)) @ k.transpose(-2, -1)
 
 
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """True in ``mask`` means "may attend". Shares of 1 along the last axis.
+
+    A blocked entry gets exactly 0. A row in which nothing may be attended gets zeros,
+    not NaN, in every dtype and on every device.
+
+    Shape:
+        scores: (..., L, S)
+        mask: bool, broadcastable to (..., L, S)
+        returns: (..., L, S)
+
+    Raises:
+        ValueError: the mask does not broadcast, or scores has fewer than 2 axes
+        TypeError: the mask is not bool, or scores is not a floating-point tensor
+
+    >>> masked_softmax(torch.zeros(1, 3), torch.tensor([[True, True, False]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+    _checks.check_floating("scores", scores)
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    _checks.check_mask(mask, scores.shape)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    # exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN
+    # (and so would its gradient), so an empty row keeps its scores and is zeroed after.
+    scores = scores.masked_fill(~(mask | empty), float("-inf"))
+    return torch.softmax(scores, dim=-1).masked_fill(empty, 0.0)
+
+
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
     """True in ``mask`` means "may attend". How much each query takes from each key.
 
-    The softmax of the scores over the keys (the last axis). A query that may attend
-    to nothing gets weights of zero, not NaN, in every dtype and on every device.
+    The softmax of the scores over the keys, by `masked_softmax`: a query that may attend
+    to nothing gets weights of zero.
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)
@@ -64,24 +103,20 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
     >>> attention_weights(torch.zeros(1, 2), torch.zeros(4, 2))
     tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
-    scores = attention_scores(q, k)
-    if mask is None:
-        return torch.softmax(scores, dim=-1)
-    _checks.check_mask(mask, scores.shape)
-    empty = ~mask.any(dim=-1, keepdim=True)
-    # exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN
-    # (and so would its gradient), so an empty row keeps its scores and is zeroed after.
-    scores = scores.masked_fill(~(mask | empty), float("-inf"))
-    return torch.softmax(scores, dim=-1).masked_fill(empty, 0.0)
+    return masked_softmax(attention_scores(q, k), mask)
 
 
 def scaled_dot_product_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, dropout_p: float = 0.0
 ) -> Tensor:
     """True in ``mask`` means "may attend". Each query's weighted mean of the values.
 
     Gives what ``torch.nn.functional.scaled_dot_product_attention`` gives for the same
     bool mask, by the explicit formula: `attention_weights` times ``v``.
+
+    Args:
+        dropout_p: probability of dropping a weight. As in torch it is applied whenever it
+            is above 0; a module passes 0 when it is not training.
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
@@ -89,7 +124,8 @@ def scaled_dot_product_attention(
         returns: (..., L, d_v); zeros for a query that may attend to nothing
 
     Raises:
-        ValueError: as in `attention_weights`, or k and v differ in S
+        ValueError: as in `attention_weights`, k and v differ in S, or dropout_p is not
+            between 0 and 1
         TypeError: as in `attention_weights`, or v's dtype differs
 
     Source: Vaswani et al. 2017, equation (1).
@@ -98,6 +134,7 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(q, k, v).shape
     torch.Size([2, 3, 11])
     """
+    _checks.check_probability("dropout_p", dropout_p)
     _checks.check_floating("v", v)
     weights = attention_weights(q, k, mask)
     _checks.check_same_dtype(q=q, k=k, v=v)
@@ -107,6 +144,8 @@ def scaled_dot_product_attention(
             f"got k {_checks.shape(k)} and v {_checks.shape(v)}"
         )
     _checks.check_broadcast("weights", weights, "v", v)
+    if dropout_p > 0.0:
+        weights = F.dropout(weights, dropout_p)
     return weights @ v
 
 

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from attention_core import _checks
 
-_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-
 
 def causal_mask(length: int, *, device: torch.device | str | None = None) -> Tensor:
     """True = may attend: position i sees positions 0 to i, itself included.
@@ -55,12 +53,7 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     >>> padding_mask(torch.tensor([[5, 6, 0]]), pad_id=0)
     tensor([[[[ True,  True, False]]]])
     """
-    if not isinstance(ids, Tensor):
-        raise TypeError(f"ids must be a torch.Tensor, got {type(ids).__name__}")
-    if ids.dtype not in _INTEGERS:
-        raise TypeError(f"ids must be an integer tensor, got dtype {ids.dtype}")
-    if ids.dim() != 2:
-        raise ValueError(f"ids must have shape (B, S), got shape {_checks.shape(ids)}")
+    _checks.check_ids("ids", ids)
     if isinstance(pad_id, bool) or not isinstance(pad_id, int):
         raise TypeError(f"pad_id must be an int, got {type(pad_id).__name__} {pad_id!r}")
     return (ids != pad_id)[:, None, None, :]

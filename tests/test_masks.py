@@ -49,7 +49,7 @@ def test_padding_and_causal_masks_combine():
         (
             lambda: padding_mask(torch.zeros(3).long(), 0),
             ValueError,
-            r"ids must have shape \(B, S\), got shape \(3,\)",
+            r"ids must have shape \(B, length\), got shape \(3,\)",
         ),
         (
             lambda: padding_mask(torch.zeros(2, 3), 0),
