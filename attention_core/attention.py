@@ -1,0 +1,162 @@
+"""Attention with trained projections: many heads with dot products, or one that adds.
+
+A mask becomes zero weights in one place only, `functional.masked_softmax`.
+"""
+
+from torch import Tensor, nn
+
+from attention_core import _checks
+from attention_core.cache import KeyValueCache
+from attention_core.functional import (
+    AttentionFunction,
+    masked_softmax,
+    merge_heads,
+    scaled_dot_product_attention,
+    split_heads,
+)
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side, each on its slice of the width, and a mixing map.
+
+    Args:
+        d_model: width of queries, keys, values and output
+        num_heads: number of heads; must divide d_model
+        dropout: probability of dropping a weight while training, as in torch
+        bias: whether the four projections add a bias
+        attention: the function that mixes the values. The default is the explicit
+            formula; ``torch.nn.functional.scaled_dot_product_attention`` gives the same
+            results from a fused kernel.
+
+    Shape:
+        query: (B, L, d_model)    key, value: (B, S, d_model)
+        mask: bool, broadcastable to (B, H, L, S); True = may attend
+        returns: (B, L, d_model)
+
+    Raises:
+        ValueError: num_heads does not divide d_model, an input is not (B, length,
+            d_model), key and value differ in length, or the mask does not broadcast
+        TypeError: the mask is not bool, or an input is not floating-point
+
+    Source: Vaswani et al. 2017, section 3.2.2. `record_attention` shows the weights.
+
+    >>> x = torch.zeros(2, 5, 12)
+    >>> MultiHeadAttention(12, num_heads=3)(x, x, x).shape
+    torch.Size([2, 5, 12])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+        attention: AttentionFunction = scaled_dot_product_attention,
+    ) -> None:
+        super().__init__()
+        _checks.check_count("d_model", d_model, minimum=1)
+        _checks.check_heads("d_model", d_model, num_heads)
+        _checks.check_probability("dropout", dropout)
+        self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
+        self.attention = attention
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
+        for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+            nn.init.xavier_uniform_(projection.weight)
+            if bias:
+                nn.init.zeros_(projection.bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        *,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """Attend from ``query`` to ``key``, mix ``value``.
+
+        With a ``cache``, keys and values of earlier calls are attended to as well, and
+        ``mask`` spans all of them.
+        """
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            _checks.check_sequence(name, x, self.d_model)
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(
+                "key and value must have the same length S, "
+                f"got key {_checks.shape(key)} and value {_checks.shape(value)}"
+            )
+
+        def project() -> tuple[Tensor, Tensor]:
+            return (
+                split_heads(self.k_proj(key), self.num_heads),  # (B, H, S, d_k)
+                split_heads(self.v_proj(value), self.num_heads),
+            )
+
+        q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, L, d_k)
+        k, v = project() if cache is None else cache.update(project)
+        if mask is not None:
+            _checks.check_mask(mask, (*q.shape[:-1], k.shape[-2]))
+        dropout_p = self.dropout if self.training else 0.0
+        mixed = self.attention(q, k, v, mask, dropout_p=dropout_p)
+        output: Tensor = self.out_proj(merge_heads(mixed))  # (B, L, d_model)
+        return output
+
+    def extra_repr(self) -> str:
+        return f"d_model={self.d_model}, num_heads={self.num_heads}, dropout={self.dropout}"
+
+
+class AdditiveAttention(nn.Module):
+    """The first attention of translation: scores vᵀ tanh(W_q q + W_k k) instead of q·k.
+
+    Args:
+        d_query: width of a query
+        d_key: width of a key
+        d_hidden: width in which query and key are added
+
+    Shape:
+        query: (B, L, d_query)    key: (B, S, d_key)    value: (B, S, d_v)
+        mask: bool, broadcastable to (B, L, S); True = may attend
+        returns: (B, L, d_v)
+
+    Raises:
+        ValueError: a width or a length does not fit, or the mask does not broadcast
+        TypeError: the mask is not bool, or an input is not floating-point
+
+    Source: Bahdanau et al. 2015, appendix A.1.2.
+
+    >>> attend = AdditiveAttention(3, 5, 7)
+    >>> attend(torch.zeros(2, 4, 3), torch.zeros(2, 6, 5), torch.zeros(2, 6, 8)).shape
+    torch.Size([2, 4, 8])
+    """
+
+    def __init__(self, d_query: int, d_key: int, d_hidden: int) -> None:
+        super().__init__()
+        for name, width in (("d_query", d_query), ("d_key", d_key), ("d_hidden", d_hidden)):
+            _checks.check_count(name, width, minimum=1)
+        self.d_query, self.d_key = d_query, d_key
+        self.q_proj = nn.Linear(d_query, d_hidden, bias=False)
+        self.k_proj = nn.Linear(d_key, d_hidden, bias=False)
+        self.score = nn.Linear(d_hidden, 1, bias=False)
+
+    def weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Shape: (B, L, d_query), (B, S, d_key) -> (B, L, S)."""
+        _checks.check_sequence("query", query, self.d_query)
+        _checks.check_sequence("key", key, self.d_key)
+        summed = self.q_proj(query).unsqueeze(-2) + self.k_proj(key).unsqueeze(-3)
+        return masked_softmax(self.score(summed.tanh()).squeeze(-1), mask)  # (B, L, S)
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        _checks.check_floating("value", value, min_dim=3)
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(
+                "key and value must have the same length S, "
+                f"got key {_checks.shape(key)} and value {_checks.shape(value)}"
+            )
+        return self.weights(query, key, mask) @ value

@@ -1,0 +1,283 @@
+"""The whole machine: embeddings, encoder, decoder, and the projection back to words."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from attention_core import _checks
+from attention_core.cache import DecoderCache
+from attention_core.functional import AttentionFunction, scaled_dot_product_attention
+from attention_core.layers import DecoderLayer, EncoderLayer, LayerNorm
+from attention_core.masks import causal_mask, padding_mask
+from attention_core.positional import SinusoidalPositions
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """The sizes of a `Transformer`; the defaults are the paper's base model.
+
+    Args:
+        src_vocab_size, tgt_vocab_size: numbers of tokens
+        d_model, num_heads, d_ff: widths and heads
+        num_layers: encoder layers, and decoder layers
+        dropout: as in `EncoderLayer`, and on the sums of embedding and position
+        max_len: the longest source or target
+        pad_id: the token that stands for nothing, in source and target
+        norm_first: pre-norm layers, with one more norm after each stack
+        tie_embeddings: one matrix embeds source and target and projects to logits
+
+    Raises:
+        ValueError: a size is below 1, num_heads does not divide d_model, dropout is not
+            between 0 and 1, pad_id is not in both vocabularies, or embeddings are to be
+            tied over vocabularies of different sizes
+        TypeError: a size is not an int
+
+    Source: Vaswani et al. 2017, table 3; tying, section 3.4.
+
+    >>> TransformerConfig(src_vocab_size=100, tgt_vocab_size=90).d_ff
+    2048
+    """
+
+    src_vocab_size: int
+    tgt_vocab_size: int
+    d_model: int = 512
+    num_heads: int = 8
+    num_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    max_len: int = 5000
+    pad_id: int = 0
+    norm_first: bool = False
+    tie_embeddings: bool = False
+
+    def __post_init__(self) -> None:
+        sizes = ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "d_ff", "max_len")
+        for name in sizes:
+            _checks.check_count(name, getattr(self, name), minimum=1)
+        _checks.check_heads("d_model", self.d_model, self.num_heads)
+        _checks.check_probability("dropout", self.dropout)
+        _checks.check_count("pad_id", self.pad_id, minimum=0)
+        smaller = min(self.src_vocab_size, self.tgt_vocab_size)
+        if self.pad_id >= smaller:
+            raise ValueError(
+                f"pad_id must be a token of both vocabularies, got pad_id={self.pad_id} with "
+                f"src_vocab_size={self.src_vocab_size}, tgt_vocab_size={self.tgt_vocab_size}"
+            )
+        if self.tie_embeddings and self.src_vocab_size != self.tgt_vocab_size:
+            raise ValueError(
+                "tie_embeddings needs one vocabulary for both languages, got "
+                f"src_vocab_size={self.src_vocab_size} and tgt_vocab_size={self.tgt_vocab_size}"
+            )
+
+
+class Encoder(nn.Module):
+    """A stack of `EncoderLayer`, with a final norm if ``norm_first``.
+
+    Shape:
+        x: (B, S, d_model)    mask: bool, broadcastable to (B, H, S, S); True = may attend
+        returns: (B, S, d_model)
+
+    >>> config = TransformerConfig(
+    ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16
+    ... )
+    >>> Encoder(config)(torch.zeros(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        attention: AttentionFunction = scaled_dot_product_attention,
+        norm: Callable[[int], nn.Module] = LayerNorm,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                config.d_model,
+                config.num_heads,
+                config.d_ff,
+                dropout=config.dropout,
+                norm_first=config.norm_first,
+                attention=attention,
+                norm=norm,
+            )
+            for _ in range(config.num_layers)
+        )
+        # In pre-norm the residual stream itself was never normed.
+        self.norm = norm(config.d_model) if config.norm_first else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        normed: Tensor = self.norm(x)
+        return normed
+
+
+class Decoder(nn.Module):
+    """A stack of `DecoderLayer`, with a final norm if ``norm_first``.
+
+    Shape:
+        as `DecoderLayer`
+
+    >>> config = TransformerConfig(
+    ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16
+    ... )
+    >>> Decoder(config)(torch.zeros(2, 3, 8), torch.zeros(2, 5, 8)).shape
+    torch.Size([2, 3, 8])
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        attention: AttentionFunction = scaled_dot_product_attention,
+        norm: Callable[[int], nn.Module] = LayerNorm,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(
+                config.d_model,
+                config.num_heads,
+                config.d_ff,
+                dropout=config.dropout,
+                norm_first=config.norm_first,
+                attention=attention,
+                norm=norm,
+            )
+            for _ in range(config.num_layers)
+        )
+        self.norm = norm(config.d_model) if config.norm_first else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+    ) -> Tensor:
+        for i, layer in enumerate(self.layers):
+            x = layer(
+                x,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                cache=cache.layers[i] if cache else None,
+            )
+        normed: Tensor = self.norm(x)
+        return normed
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of the paper, from token numbers to logits.
+
+    Args:
+        config: the sizes
+        attention: as in `MultiHeadAttention`
+        norm: as in `EncoderLayer`
+
+    Sequences are padded on the right with ``config.pad_id``; positions count from the
+    left, so padding on the left would shift them.
+
+    Shape:
+        src: (B, S) ids    tgt: (B, L) ids, beginning with BOS
+        returns: logits (B, L, tgt_vocab_size); row i speaks of the token after tgt[i]
+
+    Raises:
+        ValueError: ids do not have two axes, the batches differ, or a sequence is longer
+            than max_len
+        TypeError: ids are not integers
+
+    Source: Vaswani et al. 2017, figure 1.
+
+    >>> config = TransformerConfig(
+    ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16
+    ... )
+    >>> src, tgt = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 3, dtype=torch.long)
+    >>> Transformer(config)(src, tgt).shape
+    torch.Size([2, 3, 13])
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        attention: AttentionFunction = scaled_dot_product_attention,
+        norm: Callable[[int], nn.Module] = LayerNorm,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.src_embedding = nn.Embedding(config.src_vocab_size, config.d_model)
+        self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
+        self.output = nn.Linear(config.d_model, config.tgt_vocab_size, bias=False)
+        if config.tie_embeddings:
+            self.src_embedding.weight = self.output.weight
+            self.tgt_embedding.weight = self.output.weight
+        self.positions = SinusoidalPositions(
+            config.d_model, max_len=config.max_len, dropout=config.dropout
+        )
+        self.encoder = Encoder(config, attention=attention, norm=norm)
+        self.decoder = Decoder(config, attention=attention, norm=norm)
+        # With standard deviation 1 / √d_model the logits start near 0 and the loss near
+        # ln V, also when the same matrix embeds; times √d_model the embeddings have
+        # variance 1, the size of the positions that are added to them.
+        for matrix in (self.src_embedding, self.tgt_embedding, self.output):
+            nn.init.normal_(matrix.weight, std=config.d_model**-0.5)
+
+    def _embed(self, embedding: nn.Embedding, ids: Tensor, offset: int = 0) -> Tensor:
+        x = embedding(ids) * math.sqrt(self.config.d_model)
+        embedded: Tensor = self.positions(x, offset)
+        return embedded
+
+    def encode(self, src: Tensor) -> Tensor:
+        """Read the source. Shape: ids (B, S) -> memory (B, S, d_model)."""
+        _checks.check_ids("src", src)
+        mask = padding_mask(src, self.config.pad_id)
+        memory: Tensor = self.encoder(self._embed(self.src_embedding, src), mask)
+        return memory
+
+    def decode(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: DecoderCache | None = None,
+    ) -> Tensor:
+        """Score the token after each target token.
+
+        With a ``cache`` from `new_cache`, tgt holds only tokens that it has not seen.
+
+        Shape:
+            tgt: ids (B, L)    memory: (B, S, d_model)
+            memory_mask: bool, broadcastable to (B, H, L, S), from ``padding_mask(src, pad_id)``
+            returns: logits (B, L, tgt_vocab_size)
+        """
+        _checks.check_ids("tgt", tgt)
+        _checks.check_sequence("memory", memory, self.config.d_model)
+        if tgt.shape[0] != memory.shape[0]:
+            raise ValueError(
+                "tgt and memory must have the same batch size B, "
+                f"got tgt {_checks.shape(tgt)} and memory {_checks.shape(memory)}"
+            )
+        offset, length = (cache.length if cache else 0), tgt.shape[1]
+        x = self._embed(self.tgt_embedding, tgt, offset)
+        real = padding_mask(tgt, self.config.pad_id)
+        if cache is not None:
+            real = cache.extend_mask(real)
+        # The new tokens are the last rows of the causal triangle.
+        tgt_mask = real & causal_mask(offset + length, device=tgt.device)[offset:]
+        x = self.decoder(x, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, cache=cache)
+        logits: Tensor = self.output(x)
+        return logits
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        return self.decode(tgt, self.encode(src), padding_mask(src, self.config.pad_id))
+
+    def new_cache(self) -> DecoderCache:
+        """An empty cache for `decode`, good for one batch."""
+        return DecoderCache(self.config.num_layers)
