@@ -22,21 +22,79 @@ Masks are bool, and **True means "may attend"**, as in
 ``torch.nn.MultiheadAttention``. Combine them with ``&``.
 """
 
+from attention_core.attention import AdditiveAttention, MultiHeadAttention
+from attention_core.cache import DecoderCache, KeyValueCache
+from attention_core.decoding import beam_search, greedy_decode, normalised_score
 from attention_core.functional import (
     attention_scores,
     attention_weights,
+    masked_softmax,
     merge_heads,
     scaled_dot_product_attention,
     split_heads,
 )
+from attention_core.layers import DecoderLayer, EncoderLayer, FeedForward, LayerNorm
 from attention_core.masks import causal_mask, padding_mask
+from attention_core.parameters import (
+    attention_parameters,
+    decoder_layer_parameters,
+    encoder_layer_parameters,
+    feed_forward_parameters,
+    transformer_parameters,
+)
+from attention_core.positional import (
+    LearnedPositions,
+    SinusoidalPositions,
+    sinusoidal_encoding,
+    sinusoidal_shift,
+)
+from attention_core.recording import record_attention
+from attention_core.training import (
+    load_checkpoint,
+    save_checkpoint,
+    sequence_loss,
+    shift_targets,
+    warmup_rate,
+)
+from attention_core.transformer import Decoder, Encoder, Transformer, TransformerConfig
 
 __all__ = [
+    "AdditiveAttention",
+    "Decoder",
+    "DecoderCache",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "KeyValueCache",
+    "LayerNorm",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "SinusoidalPositions",
+    "Transformer",
+    "TransformerConfig",
+    "attention_parameters",
     "attention_scores",
     "attention_weights",
+    "beam_search",
     "causal_mask",
+    "decoder_layer_parameters",
+    "encoder_layer_parameters",
+    "feed_forward_parameters",
+    "greedy_decode",
+    "load_checkpoint",
+    "masked_softmax",
     "merge_heads",
+    "normalised_score",
     "padding_mask",
+    "record_attention",
+    "save_checkpoint",
     "scaled_dot_product_attention",
+    "sequence_loss",
+    "shift_targets",
+    "sinusoidal_encoding",
+    "sinusoidal_shift",
     "split_heads",
+    "transformer_parameters",
+    "warmup_rate",
 ]
