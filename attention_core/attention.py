@@ -85,6 +85,8 @@ class MultiHeadAttention(nn.Module):
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
             _checks.check_sequence(name, x, self.d_model)
+        _checks.check_broadcast("query", query, "key", key)
+        _checks.check_broadcast("query", query, "value", value)
         if key.shape[-2] != value.shape[-2]:
             raise ValueError(
                 "key and value must have the same length S, "
@@ -147,16 +149,19 @@ class AdditiveAttention(nn.Module):
         """Shape: (B, L, d_query), (B, S, d_key) -> (B, L, S)."""
         _checks.check_sequence("query", query, self.d_query)
         _checks.check_sequence("key", key, self.d_key)
+        _checks.check_broadcast("query", query, "key", key)
         summed = self.q_proj(query).unsqueeze(-2) + self.k_proj(key).unsqueeze(-3)
         return masked_softmax(self.score(summed.tanh()).squeeze(-1), mask)  # (B, L, S)
 
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     ) -> Tensor:
+        weights = self.weights(query, key, mask)
         _checks.check_floating("value", value, min_dim=3)
+        _checks.check_broadcast("query", query, "value", value)
         if key.shape[-2] != value.shape[-2]:
             raise ValueError(
                 "key and value must have the same length S, "
                 f"got key {_checks.shape(key)} and value {_checks.shape(value)}"
             )
-        return self.weights(query, key, mask) @ value
+        return weights @ value

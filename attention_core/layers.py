@@ -98,6 +98,7 @@ class _Residual(nn.Module):
 
     def __init__(self, dropout: float, norm_first: bool) -> None:
         super().__init__()
+        _checks.check_probability("dropout", dropout)
         self.norm_first = norm_first
         self.dropout = nn.Dropout(dropout)
 

@@ -35,7 +35,7 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
                 undo.callback(setattr, module, "attention", module.attention)
                 module.attention = _recording(module.attention, recorded, name)
             elif isinstance(module, AdditiveAttention):
-                undo.callback(delattr, module, "weights")
+                undo.callback(_restore_weights, module, vars(module).get("weights"))
                 module.weights = _recording_weights(  # type: ignore[method-assign]
                     module.weights, recorded, name
                 )
@@ -52,6 +52,13 @@ def _recording(
         return attention(q, k, v, mask, dropout_p=dropout_p)
 
     return wrapped
+
+
+def _restore_weights(module: AdditiveAttention, before: Any) -> None:
+    """Back to the method of the class, or to the recording of an outer block."""
+    del module.weights
+    if before is not None:
+        module.weights = before  # type: ignore[method-assign]
 
 
 def _recording_weights(weights: Any, recorded: dict[str, Tensor], name: str) -> Any:
