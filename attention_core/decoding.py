@@ -148,9 +148,12 @@ def beam_search(
         new = tokens if cache is None else tokens[:, :, -1:]
         logits = model.decode(new.flatten(0, 1), memory, memory_mask, cache=cache)[:, -1]
         V = logits.shape[-1]
-        steps = torch.log_softmax(logits.float(), dim=-1).view(B, K, V)
+        # Half precision would make unequal sums equal; double stays double.
+        precise = torch.promote_types(logits.dtype, torch.float32)
+        steps = torch.log_softmax(logits, dim=-1, dtype=precise).view(B, K, V)
         # Each beam has one EOS, so 2K candidates hold at least K that go on.
-        scores, flat = (running[:, :, None] + steps).flatten(1).topk(min(2 * K, K * V))
+        sums = (running[:, :, None] + steps).flatten(1)
+        scores, flat = _first_topk(sums, min(2 * K, K * V))
         beams, choices = flat // V, flat % V
         ends = choices == eos_id
         for b, rank in ends[:, :K].nonzero().tolist():
@@ -159,10 +162,10 @@ def beam_search(
                 score = normalised_score(scores[b, rank].item(), length, length_penalty)
                 if score > best[b]:
                     best[b], results[b] = score, tokens[b, beams[b, rank], 1:]
-        running, order = scores.masked_fill(ends, -torch.inf).topk(K)
+        running, order = _first_topk(scores.masked_fill(ends, -torch.inf), K)
         rows = beams.gather(1, order)
         kept = tokens.gather(1, rows[:, :, None].expand(-1, -1, length))
-        tokens = torch.cat([kept, choices.gather(1, order)[:, :, None]], dim=2)
+        tokens = torch.cat([kept, choices.gather(1, order)[:, :, None].to(src.dtype)], dim=2)
         if cache is not None:
             cache.reorder((first_row + rows).flatten())
         for b in range(B):
@@ -177,7 +180,23 @@ def beam_search(
     for b in range(B):
         if best[b] == -math.inf and limit > 0:
             results[b] = tokens[b, 0, 1:]
+    if B == 0:
+        return src.new_empty(0, 0)
     return pad_sequence(results, batch_first=True, padding_value=pad_id)
+
+
+def _first_topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Like ``x.topk(k)``, but of equal numbers the first is taken, as argmax does.
+
+    Shape: (B, N) -> values (B, k) in falling order, indices (B, k)
+    """
+    least = x.topk(k).values[:, -1:]
+    above, equal = x > least, x == least
+    room = k - above.sum(dim=1, keepdim=True)
+    taken = above | (equal & (equal.cumsum(dim=1) <= room))
+    indices = taken.nonzero()[:, 1].view(x.shape[0], k)
+    values, order = x.gather(1, indices).sort(dim=1, descending=True, stable=True)
+    return values, indices.gather(1, order)
 
 
 def _check_arguments(src: Tensor, **numbers: int) -> None:

@@ -1,5 +1,6 @@
 """What training rests on: the shift, the loss, the schedule, checkpoints."""
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -128,19 +129,21 @@ def load_checkpoint(path: str | PathLike[str], model: nn.Module) -> dict[str, An
     FileNotFoundError: [Errno 2] No such file or directory: 'missing.pt'
     """
     saved: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    plain = getattr(model, "_orig_mod", model)
-    plain.load_state_dict(saved["model"])
+    names = {name.replace("_orig_mod.", ""): name for name in model.state_dict()}
+    model.load_state_dict({names.get(name, name): x for name, x in saved["model"].items()})
     return dict(saved["extras"])
 
 
 def _check_plain(name: str, value: Any) -> None:
-    if isinstance(value, Mapping):
+    if type(value) in (dict, OrderedDict):
         for key, inner in value.items():
+            _check_plain(f"a key of {name}", key)
             _check_plain(f"{name}[{key!r}]", inner)
-    elif isinstance(value, (list, tuple)):
+    elif type(value) in (list, tuple, torch.Size):
         for i, inner in enumerate(value):
             _check_plain(f"{name}[{i}]", inner)
-    elif not isinstance(value, (Tensor, str, int, float, bool, type(None))):
+    # Not isinstance: np.float64 is a float and an IntEnum an int, and neither can be loaded.
+    elif not (isinstance(value, Tensor) or type(value) in (str, int, float, bool, type(None))):
         raise TypeError(
             f"{name} must be a tensor or plain data, which can be loaded safely, "
             f"got {type(value).__name__}"

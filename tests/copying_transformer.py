@@ -1,0 +1,108 @@
+"""A Transformer to test, and an nn.Transformer with the same numbers in it."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from copying import decoder_state, encoder_state
+from torch import nn
+
+from attention_core import Transformer, TransformerConfig, sinusoidal_encoding
+
+# Sizes that are different primes, and a padding number that is not 0.
+PAD = 3
+SIZES = dict(
+    src_vocab_size=19,
+    tgt_vocab_size=23,
+    d_model=33,
+    num_heads=3,
+    num_layers=2,
+    d_ff=17,
+    dropout=0.0,
+    max_len=53,
+    pad_id=PAD,
+)
+
+
+def config(**changes):
+    return TransformerConfig(**{**SIZES, **changes})
+
+
+def fill(model, seed):
+    """Draw every number; a gain, the only kind of vector that begins as 1, near 1."""
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            centre = 1.0 if parameter.dim() == 1 and (parameter == 1).all() else 0.0
+            parameter.copy_(centre + 0.2 * torch.randn(parameter.shape, generator=g))
+
+
+def build(dtype=torch.float64, seed=0, **changes):
+    """A model in eval mode none of whose numbers, gains and biases included, is a default."""
+    functions = {name: changes.pop(name) for name in ("attention", "norm") if name in changes}
+    model = Transformer(config(**changes), **functions)
+    fill(model, seed)
+    return model.to(dtype).eval()
+
+
+def ids(*shape, vocabulary, seed=0):
+    """Random tokens without padding."""
+    g = torch.Generator().manual_seed(seed)
+    return (PAD + 1 + torch.randint(vocabulary - 1, shape, generator=g)) % vocabulary
+
+
+def batch(seed=0, S=7, L=5):
+    """Source and target, (2, S) and (2, L); the second sentence of each is padded."""
+    src = ids(2, S, vocabulary=SIZES["src_vocab_size"], seed=seed)
+    tgt = ids(2, L, vocabulary=SIZES["tgt_vocab_size"], seed=seed + 1)
+    src[1, -3:] = PAD
+    tgt[1, -2:] = PAD
+    return src, tgt
+
+
+def torch_twin(ours):
+    """An nn.Transformer with numbers of its own, which are then given to ours as well.
+
+    In post-norm it lacks the two norms after the stacks that nn.Transformer adds.
+    """
+    c = ours.config
+    options = dict(dropout=c.dropout, batch_first=True, norm_first=c.norm_first)
+
+    def norm():
+        return nn.LayerNorm(c.d_model) if c.norm_first else None
+
+    encoder_layer = nn.TransformerEncoderLayer(c.d_model, c.num_heads, c.d_ff, **options)
+    decoder_layer = nn.TransformerDecoderLayer(c.d_model, c.num_heads, c.d_ff, **options)
+    theirs = nn.Transformer(
+        c.d_model,
+        c.num_heads,
+        custom_encoder=nn.TransformerEncoder(
+            encoder_layer, c.num_layers, norm=norm(), enable_nested_tensor=False
+        ),
+        custom_decoder=nn.TransformerDecoder(decoder_layer, c.num_layers, norm=norm()),
+        **options,
+    )
+    fill(theirs, seed=7)
+    theirs.to(ours.output.weight.dtype).train(ours.training)
+    ours.encoder.load_state_dict(encoder_state(theirs.encoder))
+    ours.decoder.load_state_dict(decoder_state(theirs.decoder))
+    return theirs
+
+
+def torch_logits(ours, theirs, src, tgt):
+    """What theirs makes of ours' embeddings, through ours' output matrix."""
+    c = ours.config
+
+    def embed(ids, weight):
+        table = sinusoidal_encoding(ids.shape[1], c.d_model).to(weight)
+        return F.embedding(ids, weight) * math.sqrt(c.d_model) + table
+
+    hidden = theirs(
+        embed(src, ours.src_embedding.weight),
+        embed(tgt, ours.tgt_embedding.weight),
+        tgt_mask=torch.ones(tgt.shape[1], tgt.shape[1]).triu(1).bool(),  # True = blocked
+        src_key_padding_mask=src == c.pad_id,
+        memory_key_padding_mask=src == c.pad_id,
+        tgt_key_padding_mask=tgt == c.pad_id,
+    )
+    return hidden @ ours.output.weight.T

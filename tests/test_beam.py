@@ -1,0 +1,318 @@
+"""decoding.py, beam search: scores, the right winner, and the same by every road."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from copying_transformer import SIZES, batch, build
+from scripted_model import BOS, EOS, PAD, ScriptedModel, random_rule, scripted, table_rule
+
+from attention_core import beam_search, greedy_decode, normalised_score
+
+both_ways = pytest.mark.parametrize("use_cache", [True, False])
+V_TGT = SIZES["tgt_vocab_size"]
+
+
+def sources(n):
+    return torch.tensor([[i + 1, 7, PAD] for i in range(n)])
+
+
+def beam(model, src, max_len=9, **options):
+    return beam_search(model, src, bos_id=BOS, eos_id=EOS, max_len=max_len, **options)
+
+
+def sentence(row):
+    """The tokens of a result without what fills it up (rules never say PAD)."""
+    return tuple(token for token in row.tolist() if token != PAD)
+
+
+def never_pad(rule):
+    def without(source, tokens):
+        return [-math.inf if i == PAD else x for i, x in enumerate(rule(source, tokens))]
+
+    return without
+
+
+def log_softmax(logits):
+    largest = max(logits)
+    total = largest + math.log(sum(math.exp(x - largest) for x in logits))
+    return [x - total for x in logits]
+
+
+# -------------------------------------------------------------------- scores
+
+
+def test_each_hypothesis_is_scored_at_its_own_length():
+    short, long = (-1.0, 2), (-1.5, 5)
+    for alpha, expected in [
+        (0.6, ["-0.9117", "-1.1040"]),
+        (1.0, ["-0.8571", "-0.9000"]),
+        (0.0, ["-1.0000", "-1.5000"]),
+    ]:
+        scores = [normalised_score(*hypothesis, alpha) for hypothesis in (short, long)]
+        assert [f"{score:.4f}" for score in scores] == expected
+    assert f"{normalised_score(-1.0, 5, 0.6):.4f}" == "-0.7360"  # the faulty shared length
+    assert normalised_score(-2.0, 1, 0.6) == -2.0  # one token: divided by 1
+
+
+# ---------------------------------------------------------- the right winner
+
+# The likeliest first token leads to unlikely sentences.
+GARDEN_PATH = {
+    (): {5: 0.6, 6: 0.4},
+    (5,): {7: 0.3, 8: 0.3, 9: 0.2, EOS: 0.2},
+    (6,): {7: 0.9, EOS: 0.1},
+}
+
+
+@both_ways
+def test_two_beams_find_what_greedy_misses(use_cache):
+    rule = table_rule(GARDEN_PATH, V=11)
+    options = {"length_penalty": 0.0, "use_cache": use_cache}
+    one, two = (beam(ScriptedModel(rule), sources(1), beam_size=k, **options) for k in (1, 2))
+    assert one.tolist() == [[5, 7]]  # probability 0.6 * 0.3 = 0.18
+    assert two.tolist() == [[6, 7]]  # probability 0.4 * 0.9 = 0.36
+
+
+def test_the_length_penalty_decides_between_short_and_long():
+    # log 0.54 = -0.6162 with 1 token, EOS, against log 0.46 = -0.7765 with 4.
+    rule = table_rule({(): {EOS: 0.54, 5: 0.46}, (5,): {6: 1.0}, (5, 6): {7: 1.0}}, V=11)
+    for alpha, expected in [(0.0, []), (0.55, []), (0.6, [5, 6, 7]), (1.0, [5, 6, 7])]:
+        output = beam(ScriptedModel(rule), sources(1), beam_size=2, length_penalty=alpha)
+        assert output.tolist() == [expected]
+    flip = math.log(math.log(0.46) / math.log(0.54)) / math.log(9 / 6)
+    assert 0.55 < flip < 0.6
+
+
+def best_of_all(rule, source, V, max_len, alpha):
+    """Every complete sentence of at most max_len tokens, EOS included, weighed by itself."""
+    scores = {}
+    others = [token for token in range(V) if token not in (PAD, EOS)]
+    for length in range(max_len):
+        for tokens in itertools.product(others, repeat=length):
+            steps = [(*tokens, EOS)[i] for i in range(length + 1)]
+            log_p = sum(log_softmax(rule(source, tokens[:i]))[step] for i, step in enumerate(steps))
+            scores[tokens] = log_p / ((5 + length + 1) / 6) ** alpha
+    return max(scores, key=scores.get)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 4.0, -1.0])
+def test_enough_beams_find_the_best_of_all_sentences(alpha):
+    V, max_len = 5, 4
+    lengths = set()
+    for seed in range(12):
+        rule = never_pad(random_rule(seed, V))
+        output = beam(
+            ScriptedModel(rule),
+            sources(2),
+            max_len=max_len,
+            beam_size=3**max_len * 2,
+            length_penalty=alpha,
+        )
+        for i, row in enumerate(output):
+            assert sentence(row) == best_of_all(rule, i + 1, V, max_len, alpha)
+            lengths.add(len(sentence(row)))
+    assert len(lengths) > 1
+
+
+def plain_beam_search(rule, source, max_len, K, alpha):
+    """One sentence, in lists: the rules of the docstring, and nothing else."""
+    running, ended = [((), 0.0)], []
+    for length in range(1, max_len + 1):
+        candidates = sorted(
+            (
+                (log_p + step, (*tokens, token))
+                for tokens, log_p in running
+                for token, step in enumerate(log_softmax(rule(source, tokens)))
+                if step > -math.inf
+            ),
+            reverse=True,
+        )
+        for log_p, tokens in candidates[:K]:
+            if tokens[-1] == EOS:
+                ended.append((log_p / ((5 + length) / 6) ** alpha, tokens[:-1]))
+        running = [(t, log_p) for log_p, t in candidates if t[-1] != EOS][:K]
+        if len(ended) >= K or not running:
+            break
+        # However it goes on, a running hypothesis is at best as likely as now.
+        reach = max(running[0][1] / ((5 + n) / 6) ** alpha for n in range(length, max_len + 1))
+        if ended and reach <= max(ended)[0]:
+            break
+    return max(ended)[1] if ended else running[0][0]
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 7])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -1.0])
+def test_equals_a_search_in_plain_lists(K, alpha):
+    for seed in range(15):
+        rule = never_pad(random_rule(seed, V=6))
+        output = beam(ScriptedModel(rule), sources(3), max_len=6, beam_size=K, length_penalty=alpha)
+        for i, row in enumerate(output):
+            assert sentence(row) == plain_beam_search(rule, i + 1, 6, K, alpha)
+
+
+def test_no_complete_sentence_returns_the_likeliest_beginning():
+    def rule(source, tokens):
+        return [-math.inf, 0.0, -math.inf, *random_rule(3, 4)(source, tokens)]
+
+    for K, limit in [(2, 3), (4, 5)]:
+        output = beam(ScriptedModel(rule), sources(2), max_len=limit, beam_size=K)
+        assert output.shape == (2, limit)
+        for i, row in enumerate(output):
+            assert sentence(row) == plain_beam_search(rule, i + 1, limit, K, 0.6)
+    # The same if EOS is not in the vocabulary at all.
+    model = ScriptedModel(random_rule(1, 5))
+    assert beam_search(model, sources(1), bos_id=BOS, eos_id=99, max_len=3).shape == (1, 3)
+    # An impossible EOS that fills a place among too few candidates ends nothing.
+    model = ScriptedModel(lambda source, tokens: [-math.inf] * 3 + [0.0])
+    output = beam_search(model, sources(1), bos_id=BOS, eos_id=0, max_len=5, beam_size=2)
+    assert output.tolist() == [[3] * 5]
+
+
+def test_it_stops_as_soon_as_nothing_can_win():
+    model = ScriptedModel(scripted([EOS], [5, EOS]))
+    beam(model, sources(1), max_len=40, beam_size=2)
+    assert len(model.calls) == 1
+    model.calls.clear()
+    assert beam(model, sources(2), max_len=40, beam_size=2).tolist() == [[PAD], [5]]
+    assert len(model.calls) == 2
+
+
+# ------------------------------------------------------ the same by every road
+
+
+@both_ways
+def test_one_beam_is_greedy(use_cache):
+    for seed in range(40):
+        model = ScriptedModel(random_rule(seed, V=7))
+        output = beam(model, sources(5), beam_size=1, use_cache=use_cache)
+        expected = greedy_decode(model, sources(5), bos_id=BOS, eos_id=EOS, max_len=9)
+        assert torch.equal(output, expected)
+
+
+@both_ways
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_one_beam_is_greedy_with_a_real_model(norm_first, use_cache):
+    for seed in range(6):
+        model = build(torch.float32, seed=seed, norm_first=norm_first)
+        src, _ = batch(seed)
+        for end in (seed, V_TGT):
+            ids = {"bos_id": 1, "eos_id": end, "max_len": 7, "use_cache": use_cache}
+            output = beam_search(model, src, beam_size=1, **ids)
+            assert torch.equal(output, greedy_decode(model, src, **ids))
+
+
+@both_ways
+@pytest.mark.parametrize("V", [4, 7, 50])
+def test_one_beam_is_greedy_also_among_equals(V, use_cache):
+    # Half precision rounds logits to equal numbers; both searches take the first of them.
+    model = ScriptedModel(lambda source, tokens: [0.0] * 3 + [1.0] * V)
+    output = beam(model, sources(2), max_len=3, beam_size=1, use_cache=use_cache)
+    expected = greedy_decode(model, sources(2), bos_id=BOS, eos_id=EOS, max_len=3)
+    assert torch.equal(output, expected)
+    assert expected.tolist() == [[3, 3, 3]] * 2
+
+
+def test_double_precision_is_not_rounded_away():
+    for best in range(3, 9):
+        logits = [0.0] * 3 + [1.0 + (token == best) * 1e-12 for token in range(3, 9)]
+        model = ScriptedModel(lambda source, tokens, x=logits: x, dtype=torch.float64)
+        assert beam(model, sources(1), max_len=2, beam_size=1).tolist() == [[best, best]]
+
+
+def test_a_batch_gives_what_each_sentence_gives_alone():
+    for seed in range(10):
+        model = ScriptedModel(never_pad(random_rule(seed, V=6)))
+        together = beam(model, sources(5), max_len=6, beam_size=3)
+        for i in range(5):
+            alone = beam(model, sources(5)[i : i + 1], max_len=6, beam_size=3)
+            assert sentence(together[i]) == sentence(alone[0])
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_with_and_without_cache_the_same_tokens(norm_first):
+    lengths = set()
+    for seed in range(6):
+        model = build(torch.float64, seed=seed, norm_first=norm_first)
+        src, _ = batch(seed)
+        # An end that comes: the fourth token of what the model says without one.
+        free = greedy_decode(model, src, bos_id=1, eos_id=V_TGT, max_len=4)
+        for row in range(2):
+            ids = {"bos_id": 1, "eos_id": free[row, 3].item(), "max_len": 7, "beam_size": 3}
+            cached = beam_search(model, src, use_cache=True, **ids)
+            assert torch.equal(cached, beam_search(model, src, use_cache=False, **ids))
+            lengths.add(cached.shape[1])
+    assert len(lengths) > 1
+
+
+@both_ways
+def test_more_beams_than_tokens(use_cache):
+    rule = table_rule({(): {3: 0.4, EOS: 0.6}, (3,): {3: 0.9, EOS: 0.1}}, V=4)
+    output = beam(ScriptedModel(rule), sources(2), max_len=4, beam_size=9, use_cache=use_cache)
+    assert output.shape == (2, 0)
+    only_end = ScriptedModel(lambda source, tokens: [0.0])
+    output = beam_search(only_end, sources(1), bos_id=BOS, eos_id=0, max_len=3, beam_size=2)
+    assert output.shape == (1, 0)
+
+
+# ------------------------------------------------------------- input and output
+
+
+def test_the_limits_are_those_of_greedy():
+    rule = scripted([5, 6, 7, 8, 9])
+    assert beam(ScriptedModel(rule), sources(1), max_len=0).shape == (1, 0)
+    assert beam(ScriptedModel(rule), sources(1), max_len=2, beam_size=1).tolist() == [[5, 6]]
+    model = ScriptedModel(rule, max_len=3)
+    assert beam(model, sources(1), max_len=99, beam_size=1).tolist() == [[5, 6, 7]]
+    real = build(torch.float32, max_len=8)
+    output = beam_search(real, batch()[0], bos_id=1, eos_id=V_TGT, max_len=99, beam_size=2)
+    assert output.shape == (2, 8)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_results_have_the_dtype_of_the_source(dtype):
+    model = ScriptedModel(scripted([5, 6, EOS], [7, EOS]))
+    output = beam(model, sources(2).to(dtype))
+    assert output.tolist() == [[5, 6], [7, PAD]]
+    assert output.dtype == dtype
+
+
+def test_the_padding_of_the_model_fills_up():
+    model = ScriptedModel(scripted([5, 6, EOS], [EOS]), pad_id=10)
+    assert beam(model, sources(2), beam_size=2).tolist() == [[5, 6], [10, 10]]
+
+
+def test_no_sentences_give_no_results():
+    model, src = build(torch.float32), torch.ones(0, 7, dtype=torch.long)
+    assert beam_search(model, src, bos_id=1, eos_id=2, max_len=5).shape[0] == 0
+
+
+def test_every_beam_keeps_the_mask_of_its_source():
+    model = ScriptedModel(scripted([5, EOS], [6, EOS]))
+    src = torch.tensor([[1, 7, PAD], [2, PAD, PAD]])
+    beam(model, src, beam_size=2)
+    for call in model.calls:
+        rows = call.memory_mask[:, 0, 0].tolist()
+        assert rows == [[True, True, False]] * 2 + [[True, False, False]] * 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"beam_size": 0}, ValueError, "beam_size must be at least 1, got 0"),
+        ({"beam_size": 2.0}, TypeError, r"beam_size must be an int, got float 2\.0"),
+        ({"beam_size": True}, TypeError, "beam_size must be an int, got bool True"),
+        ({"max_len": -1}, ValueError, "max_len must be at least 0, got -1"),
+        ({"eos_id": -1}, ValueError, "eos_id must be at least 0, got -1"),
+        ({"bos_id": 1.0}, TypeError, r"bos_id must be an int, got float 1\.0"),
+        ({"src": sources(1)[0]}, ValueError, r"src must have shape \(B, length\), got"),
+        ({"src": sources(1) > 0}, TypeError, r"src must be an integer tensor, got dtype torch\.b"),
+    ],
+)
+def test_bad_input_is_named(changes, error, text):
+    model = ScriptedModel(scripted([5]))
+    arguments = {"src": sources(1), "bos_id": BOS, "eos_id": EOS, "max_len": 3, **changes}
+    with pytest.raises(error, match=text):
+        beam_search(model, **arguments)
+    assert model.calls == []

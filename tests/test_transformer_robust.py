@@ -1,0 +1,254 @@
+"""transformer.py: devices, dtypes, compilers, saved weights, refused settings."""
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+from copying_transformer import PAD, SIZES, batch, build, config, ids
+from torch import nn
+from torch.testing import assert_close
+
+from attention_core import Transformer, TransformerConfig
+
+V_SRC, V_TGT = SIZES["src_vocab_size"], SIZES["tgt_vocab_size"]
+
+
+# ------------------------------------------------------------- length limits
+
+
+def test_a_sequence_as_long_as_max_len_works_and_a_longer_one_is_named():
+    model = build(max_len=8)
+    src, tgt = (ids(2, 9, vocabulary=v) for v in (V_SRC, V_TGT))
+    assert model(src[:, :8], tgt[:, :8]).shape == (2, 8, V_TGT)
+    text = r"between 0 and max_len=8, got length 9 from position 0 \(x \(2, 9, 33\)\)"
+    with pytest.raises(ValueError, match=text):
+        model(src, tgt[:, :8])
+    with pytest.raises(ValueError, match=text):
+        model(src[:, :8], tgt)
+
+
+def test_a_cached_step_beyond_max_len_is_named_and_leaves_the_cache_as_it_was():
+    model = build(max_len=8)
+    src, tgt = (ids(2, 9, vocabulary=v) for v in (V_SRC, V_TGT))
+    memory, cache = model.encode(src[:, :8]), model.new_cache()
+    for i in range(8):
+        model.decode(tgt[:, i : i + 1], memory, cache=cache)
+    with pytest.raises(ValueError, match="max_len=8, got length 1 from position 8"):
+        model.decode(tgt[:, 8:], memory, cache=cache)
+    assert cache.length == 8
+    assert cache.layers[1].self_attention.pair[0].shape[-2] == 8
+
+
+# --------------------------------------------------------- devices and dtypes
+
+
+def test_nothing_is_left_behind_when_the_model_moves():
+    src, tgt = batch()
+    for model in (build().to("meta"), build().to(device="meta", dtype=torch.float16)):
+        tensors = [*model.parameters(), *model.buffers()]
+        assert all(x.device.type == "meta" for x in tensors)
+        assert len({x.dtype for x in tensors}) == 1
+        logits = model(src.to("meta"), tgt.to("meta"))
+        assert logits.device.type == "meta"
+        assert logits.dtype == tensors[0].dtype
+        assert logits.shape == (2, 5, V_TGT)
+    assert sum(1 for _ in model.buffers()) == 1  # the table of positions was looked at
+
+
+def test_a_model_can_be_made_on_the_meta_device():
+    with torch.device("meta"):
+        model = Transformer(config())
+    src, tgt = batch()
+    assert model(src.to("meta"), tgt.to("meta")).shape == (2, 5, V_TGT)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(torch.float32, 1e-4), (torch.bfloat16, 0.3), (torch.float16, 3e-2)],
+)
+@pytest.mark.parametrize("functions", [{}, {"attention": F.scaled_dot_product_attention}])
+def test_lower_precision_gives_about_the_same(dtype, tolerance, functions):
+    src, tgt = batch()
+    logits = build(dtype, **functions)(src, tgt)
+    assert logits.dtype == dtype
+    assert_close(logits.double(), build()(src, tgt), rtol=0, atol=tolerance)
+
+
+def test_double_after_the_fact_keeps_the_values():
+    src, tgt = batch()
+    model = build(torch.float32)
+    before = model(src, tgt)
+    after = model.double()(src, tgt)
+    assert after.dtype == torch.float64
+    assert_close(after.float(), before, rtol=1e-5, atol=1e-5)
+
+
+def test_ids_may_be_32_bit_integers_and_are_left_as_they_were():
+    src, tgt = batch()
+    copies = src.clone(), tgt.clone()
+    model = build()
+    assert torch.equal(model(src.int(), tgt.int()), model(src, tgt))
+    assert torch.equal(src, copies[0])
+    assert torch.equal(tgt, copies[1])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
+def test_gpu_gives_what_the_cpu_gives():
+    src, tgt = batch()
+    model = build()
+    expected = model(src, tgt)
+    model.cuda()
+    logits = model(src.cuda(), tgt.cuda())
+    assert logits.is_cuda
+    assert_close(logits.cpu(), expected, rtol=1e-10, atol=1e-10)
+    memory, cache = model.encode(src.cuda()), model.new_cache()
+    mask = (src != PAD)[:, None, None, :].cuda()
+    steps = [model.decode(tgt[:, i : i + 1].cuda(), memory, mask, cache=cache) for i in range(5)]
+    assert_close(torch.cat(steps, dim=1).cpu(), expected, rtol=1e-10, atol=1e-10)
+
+
+# ------------------------------------------------------------------ compilers
+
+
+def test_compiles_without_a_graph_break():
+    model = build(num_layers=1)
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    for S, L in [(7, 5), (4, 7)]:
+        src, tgt = batch(S=S, L=L)
+        assert_close(compiled(src, tgt), model(src, tgt), rtol=1e-12, atol=1e-12)
+
+
+def test_exports_with_lengths_that_may_change():
+    model = build(max_len=11, num_layers=1)
+    B, S, L = (torch.export.Dim(name, min=2, max=11) for name in "BSL")
+    exported = torch.export.export(
+        model, batch(S=7, L=5), dynamic_shapes={"src": {0: B, 1: S}, "tgt": {0: B, 1: L}}
+    ).module()
+    for S, L in [(7, 5), (4, 11), (11, 3)]:
+        src, tgt = batch(S=S, L=L)
+        src, tgt = torch.cat([src, src[:1]]), torch.cat([tgt, tgt[:1]])
+        assert_close(exported(src, tgt), model(src, tgt), rtol=1e-12, atol=1e-12)
+
+
+# -------------------------------------------------------------- saved weights
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_weights_travel_by_state_dict(norm_first):
+    src, tgt = batch()
+    one, other = build(norm_first=norm_first), build(norm_first=norm_first, seed=1)
+    assert not torch.equal(one(src, tgt), other(src, tgt))
+    other.load_state_dict(one.state_dict(), strict=True)
+    assert torch.equal(one(src, tgt), other(src, tgt))
+    assert not any(name.startswith("positions") for name in one.state_dict())
+
+
+def test_a_tied_matrix_is_one_and_stays_one():
+    tied = {"tie_embeddings": True, "src_vocab_size": V_TGT}
+    model = build(**tied)
+
+    def is_one():
+        matrix = model.output.weight
+        return matrix is model.src_embedding.weight and matrix is model.tgt_embedding.weight
+
+    assert is_one()
+    count = sum(p.numel() for p in model.parameters())
+    model.load_state_dict(build(seed=1, **tied).state_dict())
+    assert is_one()
+    model.to(device="cpu", dtype=torch.float32).double()
+    assert is_one()
+    untied = build(src_vocab_size=V_TGT)
+    assert sum(p.numel() for p in untied.parameters()) == count + 2 * V_TGT * SIZES["d_model"]
+    assert len({id(m.weight) for m in (untied.output, untied.src_embedding)}) == 2
+    # A tied checkpoint fills an untied model, which then computes the same.
+    model = build(**tied)
+    untied.load_state_dict(model.state_dict())
+    src, tgt = batch()
+    assert torch.equal(untied(src, tgt), model(src, tgt))
+
+
+# ---------------------------------------------------------------- error texts
+
+
+def test_the_settings_are_frozen_and_named():
+    settings = config()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        settings.d_model = 7
+    with pytest.raises(TypeError, match="positional"):
+        TransformerConfig(19, 23)
+    assert dataclasses.replace(settings, d_ff=5).d_ff == 5
+    paper = TransformerConfig(src_vocab_size=1, tgt_vocab_size=1)
+    sizes = paper.d_model, paper.num_heads, paper.num_layers, paper.d_ff, paper.dropout
+    assert sizes == (512, 8, 6, 2048, 0.1)
+    assert (paper.norm_first, paper.tie_embeddings, paper.pad_id) == (False, False, 0)
+
+
+REFUSED = [
+    *(
+        ({name: 0}, ValueError, f"{name} must be at least 1, got 0")
+        for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "d_ff")
+    ),
+    ({"max_len": 0}, ValueError, "max_len must be at least 1, got 0"),
+    ({"d_ff": 2.0}, TypeError, r"d_ff must be an int, got float 2\.0"),
+    ({"num_layers": True}, TypeError, "num_layers must be an int, got bool True"),
+    ({"num_heads": 0}, ValueError, "num_heads must be at least 1, got 0"),
+    ({"num_heads": 2}, ValueError, r"d_model=33 and num_heads=2; num_heads=1 or 3 or 11 or 33"),
+    ({"dropout": 1.5}, ValueError, r"dropout must lie between 0 and 1, got 1\.5"),
+    ({"pad_id": -1}, ValueError, "pad_id must be at least 0, got -1"),
+    ({"pad_id": None}, TypeError, "pad_id must be an int, got NoneType None"),
+    (
+        {"pad_id": 19},
+        ValueError,
+        "token of both vocabularies, got pad_id=19 with src_vocab_size=19, tgt_vocab_size=23",
+    ),
+    ({"pad_id": 23, "src_vocab_size": 29}, ValueError, "both vocabularies, got pad_id=23 with"),
+    (
+        {"tie_embeddings": True},
+        ValueError,
+        "one vocabulary for both languages, got src_vocab_size=19 and tgt_vocab_size=23",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "error", "text"), REFUSED)
+def test_bad_settings_are_named(changes, error, text):
+    with pytest.raises(error, match=text):
+        config(**changes)
+
+
+src, tgt, memory = torch.ones(2, 7).long(), torch.ones(2, 5).long(), torch.zeros(2, 7, 33)
+ERRORS = [
+    (lambda m: m(src[0], tgt), ValueError, r"src must have shape \(B, length\), got shape \(7,\)"),
+    (lambda m: m(src, tgt[0]), ValueError, r"tgt must have shape \(B, length\), got shape \(5,\)"),
+    (lambda m: m(src.float(), tgt), TypeError, "src must be an integer tensor, got dtype torch.f"),
+    (lambda m: m(src, tgt.bool()), TypeError, r"tgt must be an integer tensor, got dtype torch.b"),
+    (lambda m: m([[1]], tgt), TypeError, r"src must be a torch\.Tensor, got list"),
+    (
+        lambda m: m(src[:1], tgt),
+        ValueError,
+        r"same batch size B, got tgt \(2, 5\) and memory \(1, 7, 33\)",
+    ),
+    (
+        lambda m: m.decode(tgt, memory[..., :-1]),
+        ValueError,
+        r"memory must have shape \(B, length, 33\), got shape \(2, 7, 32\)",
+    ),
+    (
+        lambda m: m.decode(tgt, memory, torch.ones(2, 1, 1, 5).bool()),
+        ValueError,
+        r"mask must broadcast to .* = \(2, 3, 5, 7\), got mask \(2, 1, 1, 5\)",
+    ),
+    (
+        lambda m: m.decode(tgt, memory, torch.ones(2, 1, 1, 7)),
+        TypeError,
+        "mask must be bool with True = may attend, got dtype torch.float32",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
+def test_bad_input_is_named(call, error, text):
+    for functions in ({}, {"attention": F.scaled_dot_product_attention, "norm": nn.LayerNorm}):
+        with pytest.raises(error, match=text):
+            call(build(torch.float32, **functions))
