@@ -76,11 +76,18 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     if mask is None:
         return torch.softmax(scores, dim=-1)
     _checks.check_mask(mask, scores.shape)
+    blocked, empty = _block_(scores.clone(), mask)
+    return torch.softmax(blocked, dim=-1).masked_fill(empty, 0.0)
+
+
+def _block_(scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Put -inf, in place, where the mask forbids; return also which rows it forbids wholly.
+
+    exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN, and
+    so would its gradient, so an empty row keeps its scores; what comes of it is zeroed.
+    """
     empty = ~mask.any(dim=-1, keepdim=True)
-    # exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN
-    # (and so would its gradient), so an empty row keeps its scores and is zeroed after.
-    scores = scores.masked_fill(~(mask | empty), float("-inf"))
-    return torch.softmax(scores, dim=-1).masked_fill(empty, 0.0)
+    return scores.masked_fill_(~(mask | empty), float("-inf")), empty
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -136,17 +143,24 @@ def scaled_dot_product_attention(
     """
     _checks.check_probability("dropout_p", dropout_p)
     _checks.check_floating("v", v)
-    weights = attention_weights(q, k, mask)
+    scores = attention_scores(q, k)
     _checks.check_same_dtype(q=q, k=k, v=v)
     if k.shape[-2] != v.shape[-2]:
         raise ValueError(
             "k and v must have the same length S on the axis before the last, "
             f"got k {_checks.shape(k)} and v {_checks.shape(v)}"
         )
-    _checks.check_broadcast("weights", weights, "v", v)
+    _checks.check_broadcast("scores", scores, "v", v)
+    empty = None
+    if mask is not None:
+        _checks.check_mask(mask, scores.shape)
+        scores, empty = _block_(scores, mask)
+    weights = torch.softmax(scores, dim=-1)
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
-    return weights @ v
+    output = weights @ v
+    # Zeroing the outputs of empty rows costs L·d_v numbers, their weights would cost L·S.
+    return output if empty is None else output.masked_fill(empty, 0.0)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:

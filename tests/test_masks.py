@@ -1,5 +1,7 @@
 """masks.py: which way True points, where the diagonal lies, and what is refused."""
 
+import inspect
+
 import pytest
 import torch
 
@@ -23,6 +25,11 @@ def test_causal_mask_has_its_shape_and_dtype(length):
 def test_masks_follow_the_device():
     assert causal_mask(3, device="meta").device.type == "meta"
     assert padding_mask(torch.zeros(2, 3).long().to("meta"), 0).device.type == "meta"
+
+
+def test_the_device_is_given_by_name():
+    parameter = inspect.signature(causal_mask).parameters["device"]
+    assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
