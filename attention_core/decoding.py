@@ -138,10 +138,10 @@ def beam_search(
     tokens = src.new_full((B, K, 1), bos_id)
     running = torch.full((B, K), -torch.inf, device=src.device)
     running[:, 0] = 0.0  # all beams begin alike; one of them is enough
-    results = [tokens[b, 0, 1:] for b in range(B)]
+    results = [src.new_empty(0)] * B
     best = [-math.inf] * B
     num_ended = [0] * B
-    done = [limit == 0] * B
+    done = [False] * B
     cache = model.new_cache() if use_cache else None
     first_row = torch.arange(B, device=src.device)[:, None] * K
     for length in range(1, limit + 1):
@@ -178,7 +178,7 @@ def beam_search(
         if all(done):
             break
     for b in range(B):
-        if best[b] == -math.inf and limit > 0:
+        if best[b] == -math.inf:
             results[b] = tokens[b, 0, 1:]
     if B == 0:
         return src.new_empty(0, 0)
