@@ -285,7 +285,8 @@ def test_the_padding_of_the_model_fills_up():
 
 def test_no_sentences_give_no_results():
     model, src = build(torch.float32), torch.ones(0, 7, dtype=torch.long)
-    assert beam_search(model, src, bos_id=1, eos_id=2, max_len=5).shape[0] == 0
+    assert beam_search(model, src, bos_id=1, eos_id=2, max_len=5).shape == (0, 0)
+    assert greedy_decode(model, src, bos_id=1, eos_id=2, max_len=5).shape[0] == 0
 
 
 def test_every_beam_keeps_the_mask_of_its_source():

@@ -44,7 +44,7 @@ def test_position_1_on_paper(d_model, row):
     assert table(2, d_model)[0].tolist() == [float(i % 2) for i in range(d_model)]
 
 
-@pytest.mark.parametrize("base", [10_000.0, 100.0, 2])
+@pytest.mark.parametrize("base", [10_000.0, 100.0, 2, 0.5])
 @pytest.mark.parametrize("d_model", [1, 2, 3, 4, 5, 8, D])
 def test_every_number_equals_the_formula_of_the_paper(d_model, base):
     expected = [[oracle.position(p, i, d_model, base) for i in range(d_model)] for p in range(ROWS)]

@@ -1,5 +1,6 @@
 """What an importer relies on: the names, their documentation, and a light import."""
 
+import inspect
 import subprocess
 import sys
 
@@ -23,6 +24,70 @@ NO_SHAPE = {
     "transformer_parameters",
     "warmup_rate",
 }
+
+
+# How each may be called. A name or default that changes here breaks an importer.
+CALLS = """
+AdditiveAttention(d_query, d_key, d_hidden)
+Decoder(config, *, attention, norm)
+DecoderCache(num_layers)
+DecoderLayer(d_model, num_heads, d_ff, *, dropout=0.0, norm_first=False, attention, norm)
+Encoder(config, *, attention, norm)
+EncoderLayer(d_model, num_heads, d_ff, *, dropout=0.0, norm_first=False, attention, norm)
+FeedForward(d_model, d_ff, *, dropout=0.0)
+KeyValueCache(*, grows)
+LayerNorm(d_model, *, eps=1e-05)
+LearnedPositions(d_model, *, max_len=5000, dropout=0.0)
+MultiHeadAttention(d_model, num_heads, *, dropout=0.0, bias=True, attention)
+SinusoidalPositions(d_model, *, max_len=5000, dropout=0.0)
+Transformer(config, *, attention, norm)
+TransformerConfig(*, src_vocab_size, tgt_vocab_size, d_model=512, num_heads=8, num_layers=6, \
+d_ff=2048, dropout=0.1, max_len=5000, pad_id=0, norm_first=False, tie_embeddings=False)
+attention_parameters(d_model)
+attention_scores(q, k)
+attention_weights(q, k, mask=None)
+beam_search(model, src, *, bos_id, eos_id, max_len, beam_size=4, length_penalty=0.6, \
+use_cache=True)
+causal_mask(length, *, device=None)
+decoder_layer_parameters(d_model, d_ff=None)
+encoder_layer_parameters(d_model, d_ff=None)
+feed_forward_parameters(d_model, d_ff)
+greedy_decode(model, src, *, bos_id, eos_id, max_len, use_cache=True)
+load_checkpoint(path, model)
+masked_softmax(scores, mask=None)
+merge_heads(x)
+normalised_score(log_probability, length, alpha)
+padding_mask(ids, pad_id)
+record_attention(model)
+save_checkpoint(path, model, **extras)
+scaled_dot_product_attention(q, k, v, mask=None, *, dropout_p=0.0)
+sequence_loss(logits, targets, *, pad_id, label_smoothing=0.0)
+shift_targets(tgt)
+sinusoidal_encoding(max_len, d_model, *, base=10000.0, dtype=None, device=None)
+sinusoidal_shift(offset, d_model, *, base=10000.0, dtype=None, device=None)
+split_heads(x, num_heads)
+transformer_parameters(config)
+warmup_rate(step, d_model, warmup)
+""".strip().splitlines()
+
+
+def test_every_public_name_is_called_as_it_always_was():
+    calls = []
+    for name in attention_core.__all__:
+        signature = inspect.signature(getattr(attention_core, name))
+        parameters = []
+        for parameter in signature.parameters.values():
+            # The two functions that may be replaced are compared by name only.
+            if parameter.name in ("attention", "norm"):
+                default = {
+                    "attention": attention_core.scaled_dot_product_attention,
+                    "norm": attention_core.LayerNorm,
+                }[parameter.name]
+                assert parameter.default is default
+                parameter = parameter.replace(default=inspect.Parameter.empty)
+            parameters.append(parameter.replace(annotation=inspect.Parameter.empty))
+        calls.append(name + str(inspect.Signature(parameters)))
+    assert calls == CALLS
 
 
 @pytest.mark.parametrize("name", attention_core.__all__)
