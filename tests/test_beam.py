@@ -85,6 +85,27 @@ def test_the_length_penalty_decides_between_short_and_long():
     assert 0.55 < flip < 0.6
 
 
+def test_a_penalty_on_length_still_waits_for_a_better_sentence_one_token_longer():
+    # Log P -1.0 for the empty sentence, -0.6 for [5]: divided by (7/6)^-2 that is -0.82.
+    # A token more would make it -1.07, so only the next step can win.
+    def rule(source, tokens):
+        first, low = [-0.6 if i == 5 else -1.0 if i == EOS else -3.9 for i in range(7)], -1e4
+        return first if not tokens else [0.0 if i == EOS else low for i in range(7)]
+
+    output = beam(ScriptedModel(rule), sources(1), max_len=9, beam_size=2, length_penalty=-2.0)
+    assert output.tolist() == [[5]]
+
+
+def test_of_equal_scores_the_one_that_ended_first_is_kept():
+    def rule(source, tokens):
+        halves = {5: 0.5, 6: 0.5} if len(tokens) > 1 else {5: 0.5, EOS: 0.5}
+        chances = halves if tokens else {5: 0.5, EOS: 0.25, 6: 0.25}
+        return [math.log2(chances[i]) * math.log(2) if i in chances else -1e4 for i in range(7)]
+
+    output = beam(ScriptedModel(rule), sources(1), max_len=3, beam_size=2, length_penalty=0.0)
+    assert output.shape == (1, 0)
+
+
 def best_of_all(rule, source, V, max_len, alpha):
     """Every complete sentence of at most max_len tokens, EOS included, weighed by itself."""
     scores = {}
