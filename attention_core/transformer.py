@@ -72,7 +72,34 @@ class TransformerConfig:
             )
 
 
-class Encoder(nn.Module):
+class _Stack(nn.Module):
+    """Layers of one kind, and a final norm if ``norm_first``."""
+
+    def __init__(
+        self,
+        layer: type[EncoderLayer] | type[DecoderLayer],
+        config: TransformerConfig,
+        attention: AttentionFunction,
+        norm: Callable[[int], nn.Module],
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            layer(
+                config.d_model,
+                config.num_heads,
+                config.d_ff,
+                dropout=config.dropout,
+                norm_first=config.norm_first,
+                attention=attention,
+                norm=norm,
+            )
+            for _ in range(config.num_layers)
+        )
+        # In pre-norm the residual stream itself was never normed.
+        self.norm = norm(config.d_model) if config.norm_first else nn.Identity()
+
+
+class Encoder(_Stack):
     """A stack of `EncoderLayer`, with a final norm if ``norm_first``.
 
     Shape:
@@ -93,21 +120,7 @@ class Encoder(nn.Module):
         attention: AttentionFunction = scaled_dot_product_attention,
         norm: Callable[[int], nn.Module] = LayerNorm,
     ) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                config.d_model,
-                config.num_heads,
-                config.d_ff,
-                dropout=config.dropout,
-                norm_first=config.norm_first,
-                attention=attention,
-                norm=norm,
-            )
-            for _ in range(config.num_layers)
-        )
-        # In pre-norm the residual stream itself was never normed.
-        self.norm = norm(config.d_model) if config.norm_first else nn.Identity()
+        super().__init__(EncoderLayer, config, attention, norm)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:
@@ -116,7 +129,7 @@ class Encoder(nn.Module):
         return normed
 
 
-class Decoder(nn.Module):
+class Decoder(_Stack):
     """A stack of `DecoderLayer`, with a final norm if ``norm_first``.
 
     Shape:
@@ -136,20 +149,7 @@ class Decoder(nn.Module):
         attention: AttentionFunction = scaled_dot_product_attention,
         norm: Callable[[int], nn.Module] = LayerNorm,
     ) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(
-                config.d_model,
-                config.num_heads,
-                config.d_ff,
-                dropout=config.dropout,
-                norm_first=config.norm_first,
-                attention=attention,
-                norm=norm,
-            )
-            for _ in range(config.num_layers)
-        )
-        self.norm = norm(config.d_model) if config.norm_first else nn.Identity()
+        super().__init__(DecoderLayer, config, attention, norm)
 
     def forward(
         self,
@@ -222,9 +222,10 @@ class Transformer(nn.Module):
         )
         self.encoder = Encoder(config, attention=attention, norm=norm)
         self.decoder = Decoder(config, attention=attention, norm=norm)
-        # With standard deviation 1 / √d_model the logits start near 0 and the loss near
-        # ln V, also when the same matrix embeds; times √d_model the embeddings have
-        # variance 1, the size of the positions that are added to them.
+        # With standard deviation 1 / √d_model, hidden states of variance 1 give logits of
+        # variance 1, so training starts near a loss of ln V also when the same matrix
+        # embeds; times √d_model the embeddings have variance 1, the size of the positions
+        # that are added to them.
         for matrix in (self.src_embedding, self.tgt_embedding, self.output):
             nn.init.normal_(matrix.weight, std=config.d_model**-0.5)
 
