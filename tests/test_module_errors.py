@@ -106,6 +106,11 @@ WHEN_CALLED = [
         r"key and value must have the same length S, got key \(2, 7, 12\) and value \(2, 5, 12\)",
     ),
     (
+        lambda: attend(X, X, Y),
+        ValueError,
+        r"key and value must have the same length S, got key \(2, 5, 12\) and value \(2, 7, 12\)",
+    ),
+    (
         lambda: attend(X, zeros(3, 7, 12), zeros(3, 7, 12)),
         ValueError,
         r"leading axes of query and key must be equal or 1, "
@@ -158,6 +163,11 @@ WHEN_CALLED = [
         lambda: add(Q3, K5, zeros(2, 5, 8)),
         ValueError,
         r"key and value must have the same length S, got key \(2, 6, 5\) and value \(2, 5, 8\)",
+    ),
+    (
+        lambda: add(Q3, K5, zeros(2, 7, 8)),
+        ValueError,
+        r"key and value must have the same length S, got key \(2, 6, 5\) and value \(2, 7, 8\)",
     ),
     (
         lambda: FeedForward(4, 8)(zeros(2, 3, 5)),

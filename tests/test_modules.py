@@ -1,5 +1,7 @@
 """What every module with attention or positions must survive: devices, dtypes, compilers."""
 
+import inspect
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -215,3 +217,15 @@ def test_axes_of_size_one_and_zero_stay(name, batch, length):
     x = torch.zeros(batch, length, 1)
     count = 3 if "Attention" in name else 2 if "Decoder" in name else 1
     assert one(*[x] * count).shape == (batch, length, 1)
+
+
+def test_lengths_are_compared_by_value():
+    # Python keeps one object for each small int only: 300 from two shapes are two objects.
+    x = torch.zeros(1, 300, 2)
+    assert MultiHeadAttention(2, 1)(x, x, x.clone()).shape == x.shape
+    assert AdditiveAttention(2, 2, 1)(x[:, :1], x, x.clone()).shape == (1, 1, 2)
+
+
+def test_the_cache_is_given_by_name():
+    parameter = inspect.signature(MultiHeadAttention.forward).parameters["cache"]
+    assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
