@@ -106,6 +106,32 @@ def test_of_equal_scores_the_one_that_ended_first_is_kept():
     assert output.shape == (1, 0)
 
 
+def test_ends_beyond_the_beam_do_not_crowd_out_what_goes_on():
+    # After two tokens the likeliest six are [3 7], [4 7], three ends, and [5 8]: all six
+    # must be looked at, or the third beam, which wins, is lost.
+    table = {
+        (): {3: 0.34, 4: 0.33, 5: 0.33},
+        (3,): {7: 0.5, EOS: 0.3, 9: 0.2},
+        (4,): {7: 0.5, EOS: 0.31, 9: 0.19},
+        (5,): {EOS: 0.32, 8: 0.29, 9: 0.2, 10: 0.19},
+        (5, 8): {EOS: 1.0},
+    }
+
+    def rule(source, tokens):
+        chances = table.get(tokens, {9: 0.5, 10: 0.5})
+        return [math.log(chances[i]) if i in chances else -1e4 for i in range(11)]
+
+    output = beam(ScriptedModel(rule), sources(1), max_len=4, beam_size=3, length_penalty=1.0)
+    assert output.tolist() == [[5, 8]]
+
+
+def test_without_a_cache_none_is_made():
+    for use_cache in (True, False):
+        model = ScriptedModel(lambda source, tokens: [0.0, 0.0, 1.0])
+        beam(model, sources(1), max_len=2, beam_size=2, use_cache=use_cache)
+        assert (model.calls[0].cache is not None) == use_cache
+
+
 def best_of_all(rule, source, V, max_len, alpha):
     """Every complete sentence of at most max_len tokens, EOS included, weighed by itself."""
     scores = {}
