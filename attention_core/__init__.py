@@ -48,6 +48,7 @@ from attention_core.positional import (
     sinusoidal_encoding,
     sinusoidal_shift,
 )
+from attention_core.reach import reach_matrix
 from attention_core.recording import record_attention
 from attention_core.training import (
     load_checkpoint,
@@ -87,6 +88,7 @@ __all__ = [
     "merge_heads",
     "normalised_score",
     "padding_mask",
+    "reach_matrix",
     "record_attention",
     "save_checkpoint",
     "scaled_dot_product_attention",
