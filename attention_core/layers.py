@@ -58,7 +58,8 @@ class LayerNorm(nn.Module):
     """Each token's numbers to mean 0 and variance 1, then times a gain plus a bias.
 
     The variance divides by the width, not by one less, and ``eps`` stands under the root:
-    outside it, a constant token would have an infinite gradient. Equal to torch's.
+    outside it, the root of 0, whose slope is infinite, would turn the gradient of a
+    constant token into nan. Equal to torch's.
 
     Args:
         d_model: width

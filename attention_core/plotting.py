@@ -122,7 +122,7 @@ def readable_labels(tokens: Sequence[str]) -> list[str]:
     paths = [font_manager.findfont(family) for family in families or ["DejaVu Sans"]]
     glyphs = set().union(*(font_manager.get_font(path).get_charmap() for path in paths))
     return [
-        token if all(ord(c) in glyphs for c in token) else f"token {i}"
+        token if all(ord(c) in glyphs or c == "\n" for c in token) else f"token {i}"
         for i, token in enumerate(tokens, start=1)
     ]
 
@@ -166,7 +166,7 @@ def heatmap(
     sns.heatmap(
         numbers,
         ax=ax,
-        annot=True,
+        annot=numbers.round(decimals) + 0.0,  # adding 0 turns -0.0 into 0.0
         fmt=f".{decimals}f",
         annot_kws={"fontsize": 12, "color": "black"},
         cmap=DIVERGING if diverging else SEQUENTIAL,

@@ -47,6 +47,7 @@ EXEMPT = [
     re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE),  # a label
     re.compile(r"^\s*:[\w-]+:.*$", re.MULTILINE),  # an option of a directive
     re.compile(r"^\s*(?:```+|:::+)\{(?:image|figure|include|raw)\}.*$", re.MULTILINE),
+    re.compile(r"\\textcolor\{#[0-9A-Fa-f]{6}\}"),
     re.compile(r"\{(?:ref|numref|eq|doc|term|cite(?::\w+)?)\}`[^`]*`"),
     re.compile(r"\[(?P<keep>[^\]]*)\]\((?P<target>[^)\s]*)\)"),  # of a link, its text stays
     re.compile(r"<?https?://[^\s>)]+>?"),

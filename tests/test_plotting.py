@@ -78,6 +78,11 @@ def test_rows_are_queries_and_columns_are_keys():
     assert ax.yaxis_inverted()
 
 
+def test_a_cell_that_rounds_to_zero_has_no_sign():
+    ax = plotting.heatmap(torch.tensor([[-0.04, 0.04]]), ["a"], ["b", "c"], decimals=1)
+    assert [text.get_text() for text in ax.texts] == ["0.0", "0.0"]
+
+
 def test_a_darker_cell_is_a_larger_number():
     ax = plotting.heatmap(TABLE, ["a", "b"], ["c", "d", "e"])
     colors = ax.collections[0].get_facecolor()
@@ -131,6 +136,7 @@ def test_chinese_labels_are_drawn_without_a_warning(displayed):
         warnings.simplefilter("error")
         words = list("早上好注词码询键值头编译")
         assert plotting.readable_labels(words) == words
+        assert plotting.readable_labels(["two\nlines"]) == ["two\nlines"]
         ax = plotting.heatmap(torch.ones(1, 12), ["−1"], words)
         plotting.show(ax.figure, alt="twelve Chinese characters in a row")
     assert "Noto Sans SC" in mpl.rcParams["font.family"]

@@ -50,11 +50,226 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
         },
         3: {"one too few": "6", "one too many": "8", "no whole number": "6.9", "none": "None"},
     },
-    "03_query_key_value": {},
-    "04_scaling": {},
-    "05_masks": {},
-    "06_multi_head": {},
-    "07_positions": {},
-    "08_layers": {},
-    "09_transformer": {},
+    "03_query_key_value": {
+        1: {
+            "no softmax": "1.5",
+            "as before": "contexts[1].item()",
+            "plain mean": "(2 + 7 + 1 + 5) / 4",
+            "a quiet query": "(torch.softmax(scores[1] / 4, 0) @ torch.tensor([2.0, 7, 1, 5])).item()",
+            "only stall 3": "1",
+        },
+        2: {
+            "still looks for sellers": "(W_q, W_k)",
+            "too quiet": "(W_k, W_q / 4)",
+            "too loud": "(4 * W_k, W_q)",
+            "offers with offers": "(4 * W_k, W_k)",
+            "wishes with wishes": "(W_q, W_q / 4)",
+            "one matrix": "W_k",
+        },
+        3: {
+            "the same pair": "(W_q, W_k)",
+            "other sizes": "(2 * W_q, W_k / 2)",
+            "columns exchanged": "(W_q.flip(1), W_k.flip(1))",
+            "exchanged matrices": "(W_k, W_q)",
+            "the same turn for both": "(W_q @ turn, W_k @ turn)",
+            "the inverse not transposed": "(W_q @ turn, W_k @ torch.linalg.inv(turn))",
+        },
+    },
+    "04_scaling": {
+        1: {
+            "as for coins of 1": "3",
+            "the variance": "144",
+            "one vector only": "6",
+            "forgets the width": "4",
+            "the variance of one vector": "36",
+            "a word": "'twelve'",
+        },
+        2: {
+            "the diagonal alone": "lambda w, G: w * (1 - w) * G",
+            "no mean taken off": "lambda w, G: w * G",
+            "mean over queries": "lambda w, G: w * (G - (w * G).sum(0, keepdim=True))",
+            "plain mean": "lambda w, G: w * (G - G.mean(-1, keepdim=True))",
+            "wrong sign": "lambda w, G: -way_back(w, G)",
+            "one number a row": "lambda w, G: (w * G).sum(-1)",
+            "no function": "J",
+        },
+        3: {
+            "one too small": "16",
+            "one too large": "64",
+            "no power of two": "48",
+            "never": "0",
+            "none": "None",
+        },
+    },
+    "05_masks": {
+        1: {
+            "no rows for padding": "18",
+            "the causal mask only": "30",
+            "the padding mask only": "int(pairs.sum()) * 5",
+            "the short sentence only": "int(permitted[1].sum())",
+            "causal without its diagonal": "int(permitted.sum()) - 10",
+            "none": "None",
+        },
+        2: {
+            "inverted": "lambda length, n: ~window(length, n)",
+            "one too many": "lambda length, n: window(length, n + 1)",
+            "one too few": "lambda length, n: window(length, n - 1)",
+            "looks ahead": "lambda length, n: window(length, n) | window(length, n).T",
+            "looks ahead only": "lambda length, n: window(length, n).T",
+            "the whole past": "lambda length, n: causal_mask(length)",
+            "the first n": "lambda length, n: causal_mask(length) & (torch.arange(length) < n)",
+            "not bool": "lambda length, n: window(length, n).int()",
+            "additive": (
+                "lambda length, n: torch.zeros(length, length)"
+                ".masked_fill(~window(length, n), -torch.inf)"
+            ),
+            "a mask, no function": "window(6, 3)",
+        },
+        3: {
+            "the pair turned round": "(5, 0)",
+            "the next word": "(0, 1)",
+            "its own word": "(2, 2)",
+            "no position": "(0, 6)",
+            "counted from the end": "(0, -1)",
+            "one number": "5",
+        },
+    },
+    "06_multi_head": {
+        1: {
+            "no output matrix": "[8 * 3 * 512 * 64, 8 * 3 * 512 * 512]",
+            "with biases": "[4 * 512**2 + 4 * 512, 8 * (4 * 512**2 + 4 * 512)]",
+            "output matrix does not grow": "[4 * 512**2, 8 * 3 * 512**2 + 512**2]",
+            "the same twice": "[4 * 512**2] * 2",
+            "one head only": "[3 * 512 * 64 + 512**2, 3 * 512**2 + 512**2]",
+            "one number": "4 * 512**2",
+        },
+        2: {
+            "sentence by sentence": "lambda m, H: m.repeat_interleave(H, dim=0)",
+            "heads on an axis of their own": "lambda m, H: m[:, None].expand(-1, H, -1, -1)",
+            "not repeated": "lambda m, H: m",
+            "first sentence for all": "lambda m, H: m[:1].repeat(H * len(m), 1, 1)",
+            "keys and queries exchanged": "lambda m, H: m.mT.repeat(H, 1, 1)",
+            "opposite polarity": "lambda m, H: ~m.repeat(H, 1, 1)",
+        },
+        3: {
+            "left as it is": "lambda W, order: W",
+            "the way back": "lambda W, order: move_bands(W, [order.index(i) for i in range(3)])",
+            "columns moved": "lambda W, order: move_bands(W.T, order).T",
+            "single rows moved": "lambda W, order: W[order]",
+            "upside down": "lambda W, order: W.flip(0)",
+            "a matrix": "W_o",
+        },
+    },
+    "07_positions": {
+        1: {
+            "the upper end of the paper": "2 * math.pi * 10_000",
+            "one radian": "10_000 ** (6 / 8)",
+            "exponent of the last column": "2 * math.pi * 10_000 ** (7 / 8)",
+            "i instead of 2i": "2 * math.pi * 10_000 ** (3 / 8)",
+            "half a turn": "slowest / 2",
+            "the fastest hand": "2 * math.pi",
+            "rounded to hundreds": "6300",
+            "a text": "'6283.2'",
+        },
+        2: {
+            "the sentence of the chapter": "'I saw a saw'.split()",
+            "one word four times": "['saw'] * 4",
+            "second and fourth differ": "['a', 'saw', 'saw', 'a']",
+            "the new word first": "['I', 'saw', 'saw', 'saw']",
+            "the new word third": "['saw', 'saw', 'a', 'saw']",
+            "a longer sentence": "['a', 'saw', 'a', 'saw', 'a']",
+            "another word": "['we', 'saw', 'we', 'saw']",
+            "one string": "'a saw a saw'",
+        },
+        3: {
+            "goes straight on": "lambda a, b: 2 * b - a",
+            "the base of the paper": "lambda a, b: b @ sinusoidal_shift(1, 8)",
+            "two steps back": "lambda a, b: a @ sinusoidal_shift(-1, 8)",
+            "adds the rows": "lambda a, b: a + b",
+            "one cosine for all hands": "lambda a, b: 2 * (a @ b) / 4 * b - a",
+            "the second again": "lambda a, b: b",
+            "no factor 2": "lambda a, b: (next_row(a, b) + a) / 2 - a",
+            "the first row wanted back": "lambda a, b: next_row(b, a)",
+            "pairs by halves": (
+                "lambda a, b: 2 * ((p := a * b)[:4] + p[4:]).repeat_interleave(2) * b - a"
+            ),
+        },
+    },
+    "08_layers": {
+        1: {
+            "divides by n - 1": "norm_of(loud, correction=1)",
+            "the deviations": "deviations",
+            "divided by the variance": "deviations / deviations.square().mean()",
+            "mean not taken off": "loud / deviations.square().mean().sqrt()",
+            "expects a larger result for a larger number": "10 * layer_norm(loud, [4])",
+            "one number": "1.73",
+        },
+        2: {
+            "divides by n - 1": (
+                "lambda x: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt()"
+            ),
+            "eps outside the root": (
+                "lambda x: (x - x.mean(-1, keepdim=True))"
+                " / (x.std(-1, correction=0, keepdim=True) + 1e-5)"
+            ),
+            "the whole sample": "norm_of_sample",
+            "the axis of the tokens": (
+                "lambda x: (x - x.mean(1, keepdim=True))"
+                " / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()"
+            ),
+            "no keepdim": "lambda x: (x - x.mean(-1)) / (x.var(-1, correction=0) + 1e-5).sqrt()",
+            "no root": (
+                "lambda x: (x - x.mean(-1, keepdim=True))"
+                " / (x.var(-1, correction=0, keepdim=True) + 1e-5)"
+            ),
+            "no mean off": "lambda x: x / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()",
+        },
+        3: {
+            "right for positive b only": "([[1, 0], [-1, 1]], [[1], [1]])",
+            "the smaller of two": "([[-1, 0, 0], [1, 1, -1]], [[-1], [1], [-1]])",
+            "the mean": "([[1, -1, 0, 0], [0, 0, 1, -1]], [[0.5], [-0.5], [0.5], [-0.5]])",
+            "the difference's size": "([[1, -1], [-1, 1]], [[1], [1]])",
+            "W2 as a row": "([[1, 0, 0], [-1, 1, -1]], [[1, 1, -1]])",
+            "one matrix": "[[1, 0, 0], [-1, 1, -1]]",
+        },
+    },
+    "09_transformer": {
+        1: {
+            "three tables": "3304 + 160",
+            "no table": "3304 - 80",
+            "as many decoder layers as encoder layers": "872 + 1176 + 80",
+            "decoder layers counted as encoder layers": "3 * 872 + 80",
+            "without biases and norms": "12 * 64 + 2 * 16 * 64 + 80",
+            "a text": "'3304'",
+        },
+        2: {
+            "the vocabulary of the text": "[37_000, 37_000]",
+            "exchanged": "found[::-1]",
+            "only the base is right": "[found[0], 37_000]",
+            "decoder layers counted as encoder layers": (
+                "[(65e6 - 12 * encoder_size(512)) / 512, (213e6 - 12 * encoder_size(1024)) / 1024]"
+            ),
+            "one number": "found[0]",
+            "three tables": "[n // 3 for n in found]",
+        },
+        3: {
+            "accuses everyone": "lambda decode, tgt: True",
+            "accuses no one": "lambda decode, tgt: False",
+            "changes the last token only": (
+                "lambda decode, tgt: bool((decode(tgt)[:, :-1] != decode(torch.cat("
+                "[tgt[:, :-1], (tgt[:, -1:] + 1) % 11], 1))[:, :-1]).any())"
+            ),
+            "looks at the first row only": (
+                "lambda decode, tgt: bool((decode(tgt)[:, 0] != decode(torch.cat("
+                "[tgt[:, :1], (tgt[:, 1:] + 1) % 11], 1))[:, 0]).any())"
+            ),
+            "looks at all rows": (
+                "lambda decode, tgt: bool((decode(tgt) != decode(torch.cat("
+                "[tgt[:, :1], (tgt[:, 1:] + 1) % 11], 1))).any())"
+            ),
+            "compares with a shorter input": (
+                "lambda decode, tgt: bool((decode(tgt)[:, :-1] != decode(tgt[:, :-1])).any())"
+            ),
+        },
+    },
 }
