@@ -1,5 +1,6 @@
 """Every number in the text of a chapter is computed somewhere."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -50,6 +51,18 @@ def test_the_other_pages_state_no_number_of_their_own(name):
     text = (CHAPTERS[0].parent.parent / name).read_text(encoding="utf-8")
     chapter_numbers = Sources(exact={Decimal(number) for number in range(1, 14)})
     assert unsupported(text, chapter_numbers) == []
+
+
+def test_the_errata_state_only_numbers_of_the_chapters_they_point_at():
+    text = (CHAPTERS[0].parent.parent / "errata.md").read_text(encoding="utf-8")
+    sources = {path.name: sources_of(read(path)) for path in CHAPTERS}
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "Where |" not in line]
+    assert len(rows) > 40
+    for row in rows:
+        named = [sources[name] for name in re.findall(r"chapters/(\w+\.ipynb)#", row)]
+        assert named or row.endswith(("| chapter 11 |", "| only here |")), row
+        numbers = Sources(exact=set().union(*(s.exact | s.printed for s in named)))
+        assert unsupported(row, numbers) == [], row
 
 
 @pytest.mark.parametrize(
