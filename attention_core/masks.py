@@ -40,7 +40,8 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     """True = may attend: real tokens may be looked at, padding may not.
 
     The mask speaks of keys, so it is spread over heads and queries. Rows that belong to
-    padded *queries* still hold weights; nothing reads them, and the loss leaves them out.
+    padded *queries* still hold weights. Whatever reads these rows later leaves them out:
+    the next layer and the decoder by this mask, the loss by skipping them.
 
     Shape:
         ids: (B, S) integers

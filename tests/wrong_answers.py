@@ -55,7 +55,9 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "no softmax": "1.5",
             "as before": "contexts[1].item()",
             "plain mean": "(2 + 7 + 1 + 5) / 4",
-            "a quiet query": "(torch.softmax(scores[1] / 4, 0) @ torch.tensor([2.0, 7, 1, 5])).item()",
+            "a quiet query": (
+                "(torch.softmax(scores[1] / 4, 0) @ torch.tensor([2.0, 7, 1, 5])).item()"
+            ),
             "only stall 3": "1",
         },
         2: {
@@ -78,10 +80,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     "04_scaling": {
         1: {
             "as for coins of 1": "3",
-            "the variance": "144",
+            "the variance": "[144]",
             "one vector only": "6",
             "forgets the width": "4",
-            "the variance of one vector": "36",
+            "nine products, not squared": "36",
+            "nan": "float('nan')",
             "a word": "'twelve'",
         },
         2: {
@@ -89,15 +92,23 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "no mean taken off": "lambda w, G: w * G",
             "mean over queries": "lambda w, G: w * (G - (w * G).sum(0, keepdim=True))",
             "plain mean": "lambda w, G: w * (G - G.mean(-1, keepdim=True))",
+            "plain mean of all, no weight": "lambda w, G: G - G.mean()",
+            "no weight in front": "lambda w, G: G - (w * G).sum(-1, keepdim=True)",
             "wrong sign": "lambda w, G: -way_back(w, G)",
+            "divided once more": "lambda w, G: way_back(w, G).numpy() / 8",
+            "nan": "lambda w, G: way_back(w, G) * torch.nan",
+            "nothing": "lambda w, G: torch.zeros(3, 5)",
             "one number a row": "lambda w, G: (w * G).sum(-1)",
             "no function": "J",
         },
         3: {
-            "one too small": "16",
+            "one too small": "16.0",
             "one too large": "64",
+            "far too large": "[1024]",
             "no power of two": "48",
+            "no whole number": "32.5",
             "never": "0",
+            "nan": "float('nan')",
             "none": "None",
         },
     },
@@ -105,9 +116,13 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
         1: {
             "no rows for padding": "18",
             "the causal mask only": "30",
-            "the padding mask only": "int(pairs.sum()) * 5",
+            "the padding mask only": "35",
+            "the long sentence only": "int(permitted[0].sum())",
             "the short sentence only": "int(permitted[1].sum())",
-            "causal without its diagonal": "int(permitted.sum()) - 10",
+            "causal without its diagonal": "17",
+            "a number for each sentence": "(15, 9)",
+            "a text": "'two dozen'",
+            "nan": "float('nan')",
             "none": "None",
         },
         2: {
@@ -123,6 +138,12 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
                 "lambda length, n: torch.zeros(length, length)"
                 ".masked_fill(~window(length, n), -torch.inf)"
             ),
+            "slices from below 0": (
+                "lambda length, n: torch.tensor([[j in range(length)[i - n + 1 : i + 1]"
+                " for j in range(length)] for i in range(length)])"
+            ),
+            "nan": "lambda length, n: torch.full((length, length), torch.nan)",
+            "too small": "lambda length, n: window(length - 1, n)",
             "a mask, no function": "window(6, 3)",
         },
         3: {
@@ -131,6 +152,10 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "its own word": "(2, 2)",
             "no position": "(0, 6)",
             "counted from the end": "(0, -1)",
+            "an output that is none": "(-1, 5)",
+            "not whole": "(0.5, 5)",
+            "nan": "(float('nan'), 5)",
+            "many pairs": "[[0, 5], [1, 5]]",
             "one number": "5",
         },
     },
@@ -141,6 +166,10 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "output matrix does not grow": "[4 * 512**2, 8 * 3 * 512**2 + 512**2]",
             "the same twice": "[4 * 512**2] * 2",
             "one head only": "[3 * 512 * 64 + 512**2, 3 * 512**2 + 512**2]",
+            "exchanged": "totals[::-1]",
+            "the ratio": "[totals[0], 8]",
+            "nan": "[totals[0], float('nan')]",
+            "a tensor of three": "torch.tensor([*totals, 8])",
             "one number": "4 * 512**2",
         },
         2: {
@@ -150,6 +179,15 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "first sentence for all": "lambda m, H: m[:1].repeat(H * len(m), 1, 1)",
             "keys and queries exchanged": "lambda m, H: m.mT.repeat(H, 1, 1)",
             "opposite polarity": "lambda m, H: ~m.repeat(H, 1, 1)",
+            "always three heads": "lambda m, H: m.repeat(3, 1, 1)",
+            "integers": "lambda m, H: m.repeat(H, 1, 1).int()",
+            "floats": "lambda m, H: m.repeat(H, 1, 1).double()",
+            "additive": (
+                "lambda m, H: torch.zeros(H * m.shape[0], *m.shape[1:])"
+                ".masked_fill(~m.repeat(H, 1, 1), -torch.inf)"
+            ),
+            "nan": "lambda m, H: m.repeat(H, 1, 1) * torch.nan",
+            "a list of masks": "lambda m, H: [m] * H",
         },
         3: {
             "left as it is": "lambda W, order: W",
@@ -157,6 +195,8 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "columns moved": "lambda W, order: move_bands(W.T, order).T",
             "single rows moved": "lambda W, order: W[order]",
             "upside down": "lambda W, order: W.flip(0)",
+            "always the example": "lambda W, order: move_bands(W, [1, 2, 0])",
+            "nan": "lambda W, order: W * torch.nan",
             "a matrix": "W_o",
         },
     },
@@ -169,7 +209,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "half a turn": "slowest / 2",
             "the fastest hand": "2 * math.pi",
             "rounded to hundreds": "6300",
-            "a text": "'6283.2'",
+            "in thousands": "6.2832",
+            "not a number": "math.nan",
+            "two numbers": "[6283.2, 'no']",
+            "a text": "'a thousand turns'",
+            "infinite": "math.inf",
         },
         2: {
             "the sentence of the chapter": "'I saw a saw'.split()",
@@ -179,7 +223,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "the new word third": "['saw', 'saw', 'a', 'saw']",
             "a longer sentence": "['a', 'saw', 'a', 'saw', 'a']",
             "another word": "['we', 'saw', 'we', 'saw']",
-            "one string": "'a saw a saw'",
+            "one string": "'I saw a saw'",
+            "numbers": "[2, 1, 2, 0]",
+            "rows": "embedding[[2, 1, 2, 1]]",
+            "one word": "'saw'",
+            "nothing": "None",
         },
         3: {
             "goes straight on": "lambda a, b: 2 * b - a",
@@ -190,6 +238,14 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "the second again": "lambda a, b: b",
             "no factor 2": "lambda a, b: (next_row(a, b) + a) / 2 - a",
             "the first row wanted back": "lambda a, b: next_row(b, a)",
+            "not a number": "lambda a, b: next_row(a, b) * math.nan",
+            "one that is not a number": (
+                "lambda a, b: next_row(a, b).index_fill(0, torch.tensor([3]), math.nan)"
+            ),
+            "infinite": "lambda a, b: b / 0",
+            "half a row": "lambda a, b: next_row(a, b)[:4]",
+            "returns nothing": "lambda a, b: None",
+            "a row, no function": "table[2]",
             "pairs by halves": (
                 "lambda a, b: 2 * ((p := a * b)[:4] + p[4:]).repeat_interleave(2) * b - a"
             ),
@@ -203,6 +259,8 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "mean not taken off": "loud / deviations.square().mean().sqrt()",
             "expects a larger result for a larger number": "10 * layer_norm(loud, [4])",
             "one number": "1.73",
+            "three numbers": "[-0.58, -0.58, 1.73]",
+            "nan": "[float('nan')] * 4",
         },
         2: {
             "divides by n - 1": (
@@ -212,10 +270,17 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
                 "lambda x: (x - x.mean(-1, keepdim=True))"
                 " / (x.std(-1, correction=0, keepdim=True) + 1e-5)"
             ),
+            "no eps": (
+                "lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)"
+            ),
             "the whole sample": "norm_of_sample",
             "the axis of the tokens": (
                 "lambda x: (x - x.mean(1, keepdim=True))"
                 " / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()"
+            ),
+            "the axis of the sentences": (
+                "lambda x: (x - x.mean(0, keepdim=True))"
+                " / (x.var(0, correction=0, keepdim=True) + 1e-5).sqrt()"
             ),
             "no keepdim": "lambda x: (x - x.mean(-1)) / (x.var(-1, correction=0) + 1e-5).sqrt()",
             "no root": (
@@ -223,6 +288,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
                 " / (x.var(-1, correction=0, keepdim=True) + 1e-5)"
             ),
             "no mean off": "lambda x: x / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()",
+            "zeros": "torch.zeros_like",
+            "nan": "lambda x: x / 0 * 0",
+            "returns nothing": "lambda x: None",
+            "one number": "lambda x: x.mean()",
+            "a result instead of a function": "two_lines(three)",
         },
         3: {
             "right for positive b only": "([[1, 0], [-1, 1]], [[1], [1]])",
@@ -231,6 +301,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "the difference's size": "([[1, -1], [-1, 1]], [[1], [1]])",
             "W2 as a row": "([[1, 0, 0], [-1, 1, -1]], [[1, 1, -1]])",
             "one matrix": "[[1, 0, 0], [-1, 1, -1]]",
+            "nan": "([[1, 0, 0], [-1, 1, -1]], [[1], [1], [float('nan')]])",
         },
     },
     "09_transformer": {
