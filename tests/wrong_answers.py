@@ -309,23 +309,34 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "three tables": "3304 + 160",
             "no table": "3304 - 80",
             "as many decoder layers as encoder layers": "872 + 1176 + 80",
+            "two encoder layers, one decoder layer": "2 * 872 + 1176 + 80",
             "decoder layers counted as encoder layers": "3 * 872 + 80",
             "without biases and norms": "12 * 64 + 2 * 16 * 64 + 80",
-            "a text": "'3304'",
+            "nan": "float('nan')",
+            "a text": "'about three thousand'",
+            "two numbers": "[3304, 0]",
         },
         2: {
             "the vocabulary of the text": "[37_000, 37_000]",
-            "exchanged": "found[::-1]",
-            "only the base is right": "[found[0], 37_000]",
+            "exchanged": "[big[1], base[1]]",
+            "only the base is right": "[base[1], 37_000]",
+            "only the big one is right": "[37_000, big[1]]",
+            "the lower ends of the rounding": "[base[0], big[0]]",
             "decoder layers counted as encoder layers": (
-                "[(65e6 - 12 * encoder_size(512)) / 512, (213e6 - 12 * encoder_size(1024)) / 1024]"
+                "[(65e6 - 12 * (12 * 512**2 + 13 * 512)) / 512,"
+                " (213e6 - 12 * (12 * 1024**2 + 13 * 1024)) / 1024]"
             ),
-            "one number": "found[0]",
-            "three tables": "[n // 3 for n in found]",
+            "one number": "base[1]",
+            "three numbers": "[base[1], big[1], 0]",
+            "three tables": "[base[1] / 3, big[1] / 3]",
+            "nan": "[float('nan')] * 2",
+            "nan and a right one": "[base[1], float('nan')]",
         },
         3: {
             "accuses everyone": "lambda decode, tgt: True",
             "accuses no one": "lambda decode, tgt: False",
+            "returns nothing": "lambda decode, tgt: None",
+            "no function": "True",
             "changes the last token only": (
                 "lambda decode, tgt: bool((decode(tgt)[:, :-1] != decode(torch.cat("
                 "[tgt[:, :-1], (tgt[:, -1:] + 1) % 11], 1))[:, :-1]).any())"
@@ -338,8 +349,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
                 "lambda decode, tgt: bool((decode(tgt) != decode(torch.cat("
                 "[tgt[:, :1], (tgt[:, 1:] + 1) % 11], 1))).any())"
             ),
-            "compares with a shorter input": (
+            "compares with an input shorter by one": (
                 "lambda decode, tgt: bool((decode(tgt)[:, :-1] != decode(tgt[:, :-1])).any())"
+            ),
+            "leaves the vocabulary": (
+                "lambda decode, tgt: bool((decode(tgt)[:, 0] != decode(tgt + 1)[:, 0]).any())"
             ),
         },
     },
