@@ -179,3 +179,23 @@ def weight(page: Page) -> tuple[int, int]:
 def _on_the_wire(path: Path) -> int:
     data = path.read_bytes()
     return len(data) if path.suffix in (".png", ".woff2") else len(gzip.compress(data, 6))
+
+
+def stale_citations(pages: list[Page]) -> list[str]:
+    """Numbers in brackets that are not those of the list they point at."""
+    labels: dict[tuple[str, str], str] = {}
+    for page in pages:
+        pattern = (
+            r'<div class="citation" id="(\w+)">\s*<span class="label">.*?\[</span>(?:<a.*?>)?(\w+)'
+        )
+        for anchor, label in re.findall(pattern, page.text):
+            labels[page.path.name, anchor] = label
+    problems = []
+    for page in pages:
+        for target, anchor, number in re.findall(
+            r'<a class="reference internal" href="([^"#]*)#(\w+)"[^>]*>(\d+)</a>', page.text
+        ):
+            right = labels.get((Path(target).name or page.path.name, anchor))
+            if right != number:
+                problems.append(f"{page.path.name}: cites [{number}], the list says [{right}]")
+    return problems

@@ -79,6 +79,11 @@ def test_ids_are_unique(pages):
     report(pages, checks.repeated_ids)
 
 
+def test_citations_bear_the_numbers_of_the_list(pages):
+    assert checks.stale_citations(pages) == []
+    assert sum(page.text.count('class="bibtex-citation"') for page in pages) > 50
+
+
 def test_pages_say_their_language(pages):
     report(pages, lambda page: [] if page.language == "en" else [f"lang={page.language}"])
 

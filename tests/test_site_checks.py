@@ -104,6 +104,17 @@ def test_raw_latex_is_seen(page, text):
     assert checks.raw_latex(page(f"<p>{text}</p>"))
 
 
+def test_a_stale_citation_is_seen(page):
+    label = '<span class="fn-bracket">[</span><a role="doc-backlink" href="#id2">7</a>'
+    listed = page(
+        f'<div class="citation" id="id1">\n<span class="label">{label}</span></div>',
+        name="references.html",
+    )
+    for number, problems in ((7, 0), (8, 1)):
+        link = f'<a class="reference internal" href="../references.html#id1">{number}</a>'
+        assert len(checks.stale_citations([page(f"[{link}]"), listed])) == problems
+
+
 def test_repeated_ids_and_tracebacks_are_seen(page):
     assert checks.repeated_ids(page('<p id="a"><p id="a">')) == ["a"]
     output = "<pre>Traceback (most recent call last)</pre>"

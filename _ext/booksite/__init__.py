@@ -17,6 +17,7 @@ from . import disclosure, fonts, mathml, pages
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
+    from sphinx.environment import BuildEnvironment
 
 
 def _note_changes(app: Sphinx, config: Config) -> None:
@@ -28,9 +29,25 @@ def _note_changes(app: Sphinx, config: Config) -> None:
     config.booksite_digest = digest.hexdigest()
 
 
+def _renumber_citations(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Have all pages written again when a citation's number changes.
+
+    The numbers are given to all cited works together. A new citation on one page moves
+    those on the others, which an incremental build would leave as they were.
+    """
+    numbers = {
+        c.key: (c.citation_id, c.formatted_entry.label) for c in env.domains["cite"].citations
+    }
+    before = getattr(env, "booksite_citations", numbers)
+    env.booksite_citations = numbers
+    return [] if numbers == before else sorted(env.found_docs)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("booksite_digest", "", "html")
     app.connect("config-inited", _note_changes)
+    # Domains give their numbers at the usual priority.
+    app.connect("env-updated", _renumber_citations, priority=900)
     mathml.setup(app)
     disclosure.setup(app)
     pages.setup(app)

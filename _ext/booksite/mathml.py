@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING
 
 from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
@@ -32,6 +34,35 @@ def _translate(node: nodes.Element, *, display: bool) -> str:
         return f"<code>{html.escape(shown)}</code>"
 
 
+class BindPunctuation(SphinxPostTransform):
+    """Keep a formula in the text and the comma or bracket beside it on one line."""
+
+    default_priority = 400
+    formats = ("html",)
+    before, after = re.compile(r"[(\[“‘\"]+$"), re.compile(r"^[.,;:!?)\]”’\"]+")
+
+    def run(self, **_: object) -> None:
+        for math in list(self.document.findall(nodes.math)):
+            parent = math.parent
+            place = parent.index(math)
+            left = self._cut(parent, place - 1, self.before) if place else ""
+            right = self._cut(parent, place + 1, self.after) if place + 1 < len(parent) else ""
+            if left or right:
+                bound = nodes.inline("", "", classes=["bound"])
+                parent[parent.index(math)] = bound
+                bound += [nodes.Text(left), math, nodes.Text(right)]
+
+    @staticmethod
+    def _cut(parent: nodes.Element, place: int, pattern: re.Pattern[str]) -> str:
+        """Take the punctuation off the text at this place, and give it back."""
+        text = parent[place]
+        found = pattern.search(text.astext()) if isinstance(text, nodes.Text) else None
+        if found is None:
+            return ""
+        parent[place] = nodes.Text(pattern.sub("", text.astext()))
+        return found[0]
+
+
 def visit_math(self: HTML5Translator, node: nodes.math) -> None:
     self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
     self.body.append(_translate(node, display=False) + "</span>")
@@ -54,4 +85,5 @@ def visit_displaymath(self: HTML5Translator, node: nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.add_post_transform(BindPunctuation)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
