@@ -25,6 +25,7 @@ Masks are bool, and **True means "may attend"**, as in
 from attention_core.attention import AdditiveAttention, MultiHeadAttention
 from attention_core.cache import DecoderCache, KeyValueCache
 from attention_core.decoding import beam_search, greedy_decode, normalised_score
+from attention_core.fitting import Accuracy, evaluate, fit, load_training, save_training
 from attention_core.functional import (
     attention_scores,
     attention_weights,
@@ -50,6 +51,7 @@ from attention_core.positional import (
 )
 from attention_core.reach import reach_matrix
 from attention_core.recording import record_attention
+from attention_core.recurrent import RecurrentCache, RecurrentConfig, RecurrentTranslator
 from attention_core.training import (
     load_checkpoint,
     save_checkpoint,
@@ -60,6 +62,7 @@ from attention_core.training import (
 from attention_core.transformer import Decoder, Encoder, Transformer, TransformerConfig
 
 __all__ = [
+    "Accuracy",
     "AdditiveAttention",
     "Decoder",
     "DecoderCache",
@@ -71,6 +74,9 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "MultiHeadAttention",
+    "RecurrentCache",
+    "RecurrentConfig",
+    "RecurrentTranslator",
     "SinusoidalPositions",
     "Transformer",
     "TransformerConfig",
@@ -81,9 +87,12 @@ __all__ = [
     "causal_mask",
     "decoder_layer_parameters",
     "encoder_layer_parameters",
+    "evaluate",
     "feed_forward_parameters",
+    "fit",
     "greedy_decode",
     "load_checkpoint",
+    "load_training",
     "masked_softmax",
     "merge_heads",
     "normalised_score",
@@ -91,6 +100,7 @@ __all__ = [
     "reach_matrix",
     "record_attention",
     "save_checkpoint",
+    "save_training",
     "scaled_dot_product_attention",
     "sequence_loss",
     "shift_targets",

@@ -1,0 +1,355 @@
+"""A language that can be learned in two minutes: dates in English, dates in Chinese.
+
+The year moves to the front, the name of the month becomes a number, lengths vary; and there
+is one right answer, so a translation is right or wrong. Examples are made, not read from a
+file: as many as wanted, and the same ones from the same seed, in every process.
+
+Training, validation and test are disjoint by day: no day that a model is examined on was
+seen in training, in any form.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+
+import torch
+from torch import Generator, Tensor
+
+from attention_core import _checks
+from attention_core.vocabulary import Vocabulary
+
+FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
+SPLITS = ("train", "validation", "test")
+
+_DIGITS = "〇一二三四五六七八九"
+_YEAR_DIGITS = str.maketrans("0123456789", _DIGITS)
+_MONTHS = [
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+]  # fmt: skip
+_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+
+
+def chinese_number(number: int) -> str:
+    """A number from 1 to 99 in Chinese.
+
+    Raises:
+        ValueError: number is not between 1 and 99
+        TypeError: number is not an int
+
+    >>> [chinese_number(n) for n in (3, 10, 11, 20, 29)]
+    ['三', '十', '十一', '二十', '二十九']
+    """
+    _checks.check_count("number", number, minimum=1)
+    if number > 99:
+        raise ValueError(f"number must be at most 99, got {number}")
+    tens, ones = divmod(number, 10)
+    ten = "" if tens == 0 else "十" if tens == 1 else _DIGITS[tens] + "十"
+    return ten + (_DIGITS[ones] if ones else "")
+
+
+def chinese_date(day: date) -> str:
+    """The day as it is written in a Chinese text.
+
+    Raises:
+        ValueError: day is not between 1900 and 2099
+        TypeError: day is not a plain date
+
+    >>> chinese_date(date(2026, 11, 29))
+    '二〇二六年十一月二十九日'
+    """
+    _check_day(day)
+    year = str(day.year).translate(_YEAR_DIGITS)
+    return f"{year}年{chinese_number(day.month)}月{chinese_number(day.day)}日"
+
+
+def _check_day(day: date) -> None:
+    # Not isinstance: a datetime is a date, but prints its time and never equals a date.
+    if type(day) is not date:
+        raise TypeError(f"day must be a datetime.date, got {type(day).__name__} {day!r}")
+    if not FIRST <= day <= LAST:
+        raise ValueError(f"day must lie between {FIRST} and {LAST}, got {day}")
+
+
+def _ordinal(n: int) -> str:
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(0 if n // 10 == 1 else n % 10, "th")
+    return f"{n}{suffix}"
+
+
+def _month(day: date) -> str:
+    return _MONTHS[day.month - 1]
+
+
+def _weekday(day: date) -> str:
+    return _WEEKDAYS[day.weekday()]
+
+
+#: The ways of writing one day; each gives the English text.
+DAY_FORMS: dict[str, Callable[[date], str]] = {
+    "day first": lambda d: f"{d.day} {_month(d)} {d.year}",
+    "month first": lambda d: f"{_month(d)} {d.day}, {d.year}",
+    "short": lambda d: f"{d.day} {_month(d)[:3]} {d.year}",
+    "ordinal": lambda d: f"the {_ordinal(d.day)} of {_month(d)} {d.year}",
+    "iso": lambda d: d.isoformat(),
+    "weekday": lambda d: f"{_weekday(d)}, {d.day} {_month(d)} {d.year}",
+}
+#: All forms: those of one day, and a range from one day to a later one of the same year.
+FORMS = (*DAY_FORMS, "range")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text to translate, its one right translation, and what they are made of.
+
+    >>> example = write([date(2026, 5, 3)], "weekday")
+    >>> example.source, example.target
+    ('Sunday, 3 May 2026', '二〇二六年五月三日星期日')
+    """
+
+    source: str
+    target: str
+    form: str
+    days: tuple[date, ...]
+
+
+def write(days: Sequence[date], form: str) -> Example:
+    """One example in one of `FORMS`: of one day, or of two for a range.
+
+    Raises:
+        ValueError: form is unknown, the number of days does not fit it, a day is not between
+            1900 and 2099, or the days of a range are not in order and in one year
+        TypeError: a day is not a plain date
+
+    >>> write([date(2026, 5, 3), date(2026, 6, 7)], "range").source
+    'from 3 May to 7 June 2026'
+    >>> write([date(2026, 5, 3), date(2026, 5, 7)], "range").target
+    '二〇二六年五月三日至七日'
+    """
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+    wanted = 2 if form == "range" else 1
+    if len(days) != wanted:
+        raise ValueError(f"days must be {wanted} for the form {form!r}, got {len(days)}")
+    for day in days:
+        _check_day(day)
+    first, last = days[0], days[-1]
+    target = chinese_date(first)
+    if form == "range":
+        if first >= last or first.year != last.year:
+            raise ValueError(f"days must run forward within a year, got {first} to {last}")
+        # What both ends share is said once: the year always, the month if it is the same.
+        if first.month == last.month:
+            source = f"{first.day}–{last.day} {_month(last)} {last.year}"
+            target += f"至{chinese_number(last.day)}日"
+        else:
+            source = f"from {first.day} {_month(first)} to {last.day} {_month(last)} {last.year}"
+            target += f"至{chinese_number(last.month)}月{chinese_number(last.day)}日"
+    else:
+        source = DAY_FORMS[form](first)
+        if form == "weekday":
+            target += "星期" + "一二三四五六日"[first.weekday()]
+    return Example(source, target, form, tuple(days))
+
+
+def _join(parts: Sequence[Example]) -> Example:
+    """Several dates as one text."""
+    return Example(
+        "; ".join(part.source for part in parts),
+        "；".join(part.target for part in parts),
+        "; ".join(part.form for part in parts),
+        tuple(day for part in parts for day in part.days),
+    )
+
+
+@cache
+def days_of(split: str) -> tuple[date, ...]:
+    """The days of ``"train"``, ``"validation"`` or ``"test"``, in order; no two share one.
+
+    Of ten days between 1900 and 2099, eight are for training, and one for each of the others.
+
+    Raises:
+        ValueError: split is not one of these
+
+    >>> len(days_of("train")), len(days_of("validation")), len(days_of("test"))
+    (58439, 7305, 7305)
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    number = (LAST - FIRST).days + 1
+    order = torch.randperm(number, generator=Generator().manual_seed(0)).tolist()
+    start, end = {"train": (0, 8), "validation": (8, 9), "test": (9, 10)}[split]
+    chosen = sorted(order[start * number // 10 : end * number // 10])
+    return tuple(FIRST + timedelta(days=n) for n in chosen)
+
+
+@cache
+def _set_of(split: str) -> frozenset[date]:
+    return frozenset(days_of(split))
+
+
+def examples(
+    split: str,
+    number: int,
+    *,
+    generator: Generator,
+    forms: Sequence[str] = FORMS,
+    parts: int = 1,
+) -> list[Example]:
+    """Random examples whose days all belong to the split; each form is equally likely.
+
+    Args:
+        number: how many
+        generator: where the randomness comes from; the same state gives the same examples
+        forms: the ways of writing that may occur
+        parts: how many dates are joined into one example; more make longer texts
+
+    Raises:
+        ValueError: split or a form is unknown, forms is empty, number is negative, or parts
+            is below 1
+        TypeError: number or parts is not an int
+
+    >>> made = examples("test", 2, generator=torch.Generator().manual_seed(3), parts=2)
+    >>> [example.source for example in made]
+    ['13 June 2048; 10 June 1927', '1926-07-02; the 4th of November 1995']
+    """
+    _check_choice(split, forms, parts)
+    _checks.check_count("number", number, minimum=0)
+    # Python draws single numbers far faster than torch, which gives the seed.
+    seed = bytes(torch.randint(256, (8,), generator=generator).tolist())
+    return _examples(split, number, random.Random(seed), forms, parts)
+
+
+def _check_choice(split: str, forms: Sequence[str], parts: int) -> None:
+    days_of(split)
+    if not forms or any(form not in FORMS for form in forms):
+        raise ValueError(f"forms must be some of {', '.join(FORMS)}, got {tuple(forms)}")
+    _checks.check_count("parts", parts, minimum=1)
+
+
+def _examples(
+    split: str, number: int, draw: random.Random, forms: Sequence[str], parts: int
+) -> list[Example]:
+    made = []
+    for _ in range(number * parts):
+        form = draw.choice(forms)
+        days = _range(split, draw) if form == "range" else [draw.choice(days_of(split))]
+        made.append(write(days, form))
+    if parts == 1:
+        return made
+    return [_join(made[n : n + parts]) for n in range(0, number * parts, parts)]
+
+
+def _range(split: str, draw: random.Random) -> list[date]:
+    """Two days of the split, in half of the cases of one month, in the others of one year."""
+    days, known = days_of(split), _set_of(split)
+    one_month = draw.random() < 0.5
+    while True:  # until both ends fit, so that all pairs that do are equally likely
+        first = draw.choice(days)
+        last = first + timedelta(days=draw.randint(1, 30 if one_month else 365))
+        same_month = first.month == last.month
+        if last in known and first.year == last.year and same_month == one_month:
+            return [first, last]
+
+
+def _all_texts() -> tuple[str, str]:
+    """Every form of every day of 2000, in which every character occurs."""
+    days = [date(2000, 1, 1) + timedelta(days=n) for n in range(366)]
+    single = [write([day], form) for day in days for form in DAY_FORMS]
+    ranges = [write([day, day + timedelta(days=1)], "range") for day in days[:-1]]
+    joined = _join(single + ranges)
+    return joined.source, joined.target
+
+
+#: The vocabularies of the two languages: no character is missing, and none is superfluous.
+SOURCE, TARGET = (Vocabulary(text) for text in _all_texts())
+
+
+def collate(examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+    """The examples as one batch: ids, filled up with PAD to the longest of each language.
+
+    Shape:
+        returns: src (B, S), characters only; tgt (B, L + 1), with BOS and EOS
+
+    Raises:
+        ValueError: there is no example, or a character is not in the vocabulary
+
+    >>> src, tgt = collate([write([date(2026, 5, 3)], "iso"), write([date(2026, 5, 3)], "short")])
+    >>> src.shape, tgt.shape
+    (torch.Size([2, 10]), torch.Size([2, 11]))
+    """
+    if not examples:
+        raise ValueError("examples must hold at least one, got none")
+    src = [SOURCE.encode(example.source) for example in examples]
+    tgt = [[TARGET.BOS, *TARGET.encode(example.target), TARGET.EOS] for example in examples]
+    return _pad(src), _pad(tgt)
+
+
+def _pad(rows: list[list[int]]) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [Vocabulary.PAD] * (longest - len(row)) for row in rows])
+
+
+class DateBatches:
+    """An endless sequence of batches; ``batches[step]`` depends on nothing but the arguments.
+
+    So training resumes where it stopped, and any process can make any batch. Texts of like
+    length go together, which saves padding: the examples of ``pool`` consecutive steps are
+    sorted by length and dealt into batches, and the batches are shuffled.
+
+    Args:
+        split, forms, parts: as in `examples`
+        batch_size: examples in a batch
+        seed: another one gives other batches
+        pool: steps whose examples are sorted together; with 1 each batch is drawn by itself
+
+    Shape:
+        batches[step]: src (B, S) and tgt (B, L + 1), as `collate` returns them
+
+    Raises:
+        ValueError: as `examples`; batch_size or pool is below 1, seed or a step is negative
+        TypeError: batch_size, seed, pool, parts or a step is not an int
+
+    Source: Vaswani et al. 2017, section 5.1 (sentences batched by approximate length).
+
+    >>> batches = DateBatches("train", 2, seed=0, pool=4, forms=["iso"])
+    >>> src, tgt = batches[1000]
+    >>> SOURCE.decode(src[0]), TARGET.decode(tgt[0])
+    ('2073-03-25', '二〇七三年三月二十五日')
+    """
+
+    def __init__(
+        self,
+        split: str,
+        batch_size: int,
+        *,
+        seed: int,
+        pool: int = 16,
+        forms: Sequence[str] = FORMS,
+        parts: int = 1,
+    ) -> None:
+        _check_choice(split, forms, parts)
+        _checks.check_count("batch_size", batch_size, minimum=1)
+        _checks.check_count("seed", seed, minimum=0)
+        _checks.check_count("pool", pool, minimum=1)
+        self.split, self.batch_size, self.seed, self.pool = split, batch_size, seed, pool
+        self.forms, self.parts = tuple(forms), parts
+        self._made: tuple[int, list[list[Example]]] = (-1, [])  # the newest pool, to walk on in
+
+    def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
+        _checks.check_count("step", step, minimum=0)
+        number, place = divmod(step, self.pool)
+        if self._made[0] != number:
+            self._made = (number, self._make(number))
+        return collate(self._made[1][place])
+
+    def _make(self, number: int) -> list[list[Example]]:
+        # A text as seed, since Python uses all of it; torch would use 32 bits of a number.
+        draw = random.Random(f"{self.seed}, {number}")
+        size = self.batch_size
+        made = _examples(self.split, size * self.pool, draw, self.forms, self.parts)
+        made.sort(key=lambda example: (len(example.source), len(example.target)))
+        batches = [made[n : n + size] for n in range(0, len(made), size)]
+        draw.shuffle(batches)
+        return batches

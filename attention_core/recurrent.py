@@ -1,0 +1,276 @@
+"""What came before the Transformer: two GRUs, at first without attention, then with it.
+
+Both read the source word by word and write the target word by word, each word from a
+*state* that is changed by every word. The model of 2014 hands over one vector per
+sentence, however long the sentence is. The model of 2015 reads it in both directions and
+hands over a row for each word; before each word that it writes, its state asks by
+`AdditiveAttention` which rows to mix. All else is the same in both, and the interface is
+`Transformer`'s, so decoding, loss and recording take all three.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attention_core import _checks
+from attention_core.attention import AdditiveAttention
+from attention_core.masks import padding_mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentConfig:
+    """The sizes of a `RecurrentTranslator`.
+
+    Args:
+        src_vocab_size, tgt_vocab_size: numbers of tokens
+        d_model: width of embeddings, memory and states
+        num_layers: GRU layers of the encoder, and of the decoder
+        dropout: on embeddings, between layers and before the logits
+        max_len: the longest source or target
+        pad_id: the token that stands for nothing, in source and target
+        attention: whether the decoder may look at every source token, or gets one vector
+
+    Raises:
+        ValueError: a size is below 1, dropout is not between 0 and 1, pad_id is not in both
+            vocabularies, or d_model is odd with attention (each direction has half of it)
+        TypeError: a size is not an int, or attention is not a bool
+
+    >>> RecurrentConfig(src_vocab_size=100, tgt_vocab_size=90, attention=True).d_model
+    64
+    """
+
+    src_vocab_size: int
+    tgt_vocab_size: int
+    d_model: int = 64
+    num_layers: int = 1
+    dropout: float = 0.1
+    max_len: int = 5000
+    pad_id: int = 0
+    attention: bool
+
+    def __post_init__(self) -> None:
+        for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "max_len"):
+            _checks.check_count(name, getattr(self, name), minimum=1)
+        _checks.check_probability("dropout", self.dropout)
+        _checks.check_count("pad_id", self.pad_id, minimum=0)
+        if self.pad_id >= min(self.src_vocab_size, self.tgt_vocab_size):
+            raise ValueError(
+                f"pad_id must be a token of both vocabularies, got pad_id={self.pad_id} with "
+                f"src_vocab_size={self.src_vocab_size}, tgt_vocab_size={self.tgt_vocab_size}"
+            )
+        if not isinstance(self.attention, bool):
+            given = f"{type(self.attention).__name__} {self.attention!r}"
+            raise TypeError(f"attention must be a bool, got {given}")
+        if self.attention and self.d_model % 2:
+            raise ValueError(
+                "d_model must be even with attention, half for each direction of reading, "
+                f"got d_model={self.d_model}"
+            )
+
+
+@dataclass
+class RecurrentCache:
+    """All that the decoder keeps of the target so far: one state per layer.
+
+    Unlike a `DecoderCache` it does not grow with the number of tokens seen, ``length``.
+
+    >>> config = RecurrentConfig(src_vocab_size=11, tgt_vocab_size=13, attention=False)
+    >>> RecurrentTranslator(config).new_cache().length
+    0
+    """
+
+    state: Tensor | None = None  # (num_layers, B, d_model)
+    length: int = 0
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep the given rows of the batch, in the given order; a row may occur twice."""
+        if self.state is not None:
+            self.state = self.state.index_select(1, rows)
+
+
+class RecurrentTranslator(nn.Module):
+    """A GRU that reads and a GRU that writes; with ``config.attention``, attention between.
+
+    At each target token y the decoder updates its state s from y and a context c, and the
+    logits of the next token are read off all three::
+
+        s[i] = GRU([y[i], c[i]], s[i-1])
+        logits[i] = W_o tanh(W_r [s[i], y[i], c[i]] + b_r)
+
+    Without attention, c is one vector for the whole sentence: the state in which a GRU
+    ends that has read it from left to right. With attention, one GRU reads from the left
+    and one from the right, and c[i] is the mean of their states that s[i-1] asks for.
+    The first state is tanh(W_s m + b), with m the first row of the memory: that one vector,
+    or the row at which reading from the right ends.
+
+    Sequences are padded on the right with ``config.pad_id``; padding is not read.
+
+    Args:
+        config: the sizes
+
+    Shape:
+        src: (B, S) ids    tgt: (B, L) ids, beginning with BOS
+        returns: logits (B, L, tgt_vocab_size); row i speaks of the token after tgt[i]
+
+    Raises:
+        ValueError: ids do not have two axes, the batches differ, or a sequence is empty or
+            longer than max_len
+        TypeError: ids are not integers
+
+    Source: Sutskever et al. 2014 for the two halves; Cho et al. 2014 for GRUs and the one
+    context; Bahdanau et al. 2015, section 3 and appendix A, with attention. Simpler here:
+    the logits take tanh for maxout and the new state for the last one, the first state
+    takes both directions for one, and the GRU is torch's.
+
+    >>> config = RecurrentConfig(src_vocab_size=11, tgt_vocab_size=13, attention=True)
+    >>> src, tgt = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 3, dtype=torch.long)
+    >>> RecurrentTranslator(config)(src, tgt).shape
+    torch.Size([2, 3, 13])
+    """
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+        self.config = config
+        d, N = config.d_model, config.num_layers
+        # The GRU drops out between its layers and warns where there is nothing between.
+        options: dict[str, Any] = dict(
+            num_layers=N, dropout=config.dropout if N > 1 else 0.0, batch_first=True
+        )
+        self.src_embedding = nn.Embedding(config.src_vocab_size, d)
+        self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, d)
+        self.encoder = (
+            nn.GRU(d, d // 2, bidirectional=True, **options)
+            if config.attention
+            else nn.GRU(d, d, **options)
+        )
+        self.attention = AdditiveAttention(d, d, d) if config.attention else None
+        self.start = nn.Linear(d, N * d)
+        self.decoder = nn.GRU(2 * d, d, **options)
+        self.readout = nn.Linear(3 * d, d)
+        self.output = nn.Linear(d, config.tgt_vocab_size, bias=False)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def encode(self, src: Tensor) -> Tensor:
+        """Read the source.
+
+        Shape:
+            src: ids (B, S)
+            returns: memory (B, S, d_model) with attention, (B, 1, d_model) without
+        """
+        self._check_length("src", src)
+        S = src.shape[1]
+        # Up to the last real token. A source of padding only is read as one padding token,
+        # because the GRU must read something.
+        ends = torch.arange(1, S + 1, device=src.device) * (src != self.config.pad_id)
+        lengths = ends.amax(dim=1).clamp(min=1)
+        x: Tensor = self.dropout(self.src_embedding(src))
+        if src.shape[0] == 0:  # which cannot be packed
+            return x if self.attention else x[:, :1]
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        states, last = self.encoder(packed)
+        memory: Tensor
+        if self.attention is None:
+            memory = last[-1].unsqueeze(1)  # the state of the top layer after the last token
+        else:
+            memory, _ = pad_packed_sequence(states, batch_first=True, total_length=S)
+        return memory
+
+    def decode(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: RecurrentCache | None = None,
+    ) -> Tensor:
+        """Score the token after each target token.
+
+        With a ``cache`` from `new_cache`, tgt holds only tokens that it has not seen.
+
+        Shape:
+            tgt: ids (B, L)    memory: as from `encode`
+            memory_mask: bool, broadcastable to (B, 1, L, S), from
+                ``padding_mask(src, pad_id)``; without attention there is nothing to choose
+                from, and it is ignored
+            returns: logits (B, L, tgt_vocab_size)
+        """
+        self._check_length("tgt", tgt, cache.length if cache else 0)
+        self._check_memory(tgt, memory)
+        B, L = tgt.shape
+        y = self.dropout(self.tgt_embedding(tgt))
+        state = cache.state if cache else None
+        if state is None:
+            state = self._first_state(memory)
+        if self.attention is None:
+            contexts = memory.expand(-1, L, -1)
+            states, state = self.decoder(torch.cat([y, contexts], dim=-1), state)
+        else:
+            mask = None
+            if memory_mask is not None:
+                _checks.check_mask(memory_mask, (B, 1, L, memory.shape[1]))
+                mask = memory_mask.expand(B, 1, L, -1)[:, 0]
+            contexts, states, state = self._attend_and_step(y, memory, mask, state)
+        if cache is not None:
+            cache.state, cache.length = state, cache.length + L
+        read = self.readout(torch.cat([states, y, contexts], dim=-1)).tanh()
+        logits: Tensor = self.output(self.dropout(read))
+        return logits
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        return self.decode(tgt, self.encode(src), padding_mask(src, self.config.pad_id))
+
+    def new_cache(self) -> RecurrentCache:
+        """An empty cache for `decode`, good for one batch."""
+        return RecurrentCache()
+
+    def _first_state(self, memory: Tensor) -> Tensor:
+        """Shape: memory (B, S, d_model) -> (num_layers, B, d_model)."""
+        state = self.start(memory[:, 0]).tanh().unflatten(-1, (self.config.num_layers, -1))
+        return torch.transpose(state, 0, 1).contiguous()
+
+    def _attend_and_step(
+        self, y: Tensor, memory: Tensor, mask: Tensor | None, state: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One token after the other, since each query is the state that the last one left.
+
+        Shape:
+            y: (B, L, d_model)    mask: (B, L, S)    state: (num_layers, B, d_model)
+            returns: contexts and states, (B, L, d_model) each, and the last state
+        """
+        assert self.attention is not None
+        queries, states = [], []
+        for i in range(y.shape[1]):
+            query = state[-1].unsqueeze(1)  # (B, 1, d_model)
+            row = None if mask is None else mask[:, i : i + 1]
+            context = self.attention(query, memory, memory, row)
+            step, state = self.decoder(torch.cat([y[:, i : i + 1], context], dim=-1), state)
+            queries.append(query)
+            states.append(step)
+        # Now that all queries are known, all contexts at once. They are those of the loop,
+        # but so the last run of the attention has all rows, which `record_attention` shows.
+        contexts = self.attention(torch.cat(queries, dim=1), memory, memory, mask)
+        return contexts, torch.cat(states, dim=1), state
+
+    def _check_length(self, name: str, ids: Tensor, offset: int = 0) -> None:
+        _checks.check_ids(name, ids)
+        length, max_len = ids.shape[1], self.config.max_len
+        if length < 1 or offset + length > max_len:
+            raise ValueError(
+                f"{name} must have 1 to max_len={max_len} tokens, got length {length} "
+                f"from position {offset} ({name} {_checks.shape(ids)})"
+            )
+
+    def _check_memory(self, tgt: Tensor, memory: Tensor) -> None:
+        _checks.check_sequence("memory", memory, self.config.d_model)
+        if tgt.shape[0] != memory.shape[0]:
+            raise ValueError(
+                "tgt and memory must have the same batch size B, "
+                f"got tgt {_checks.shape(tgt)} and memory {_checks.shape(memory)}"
+            )
+        length = memory.shape[1]
+        if length == 0 or (self.attention is None and length != 1):
+            rule = "at least one row" if self.attention else "one row without attention"
+            raise ValueError(f"memory must have {rule}, got shape {_checks.shape(memory)}")

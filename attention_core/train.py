@@ -1,0 +1,188 @@
+"""Train a model to translate dates: ``python -m attention_core.train --steps 2000``.
+
+The same under ``torchrun --nproc-per-node 2 -m attention_core.train ...``, where several
+processes share the work: through gloo on CPUs, through nccl on GPUs, one for each process.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from attention_core.dates import SOURCE, TARGET, DateBatches
+from attention_core.fitting import evaluate, fit, load_training, processes, save_training
+from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
+from attention_core.training import warmup_rate
+from attention_core.transformer import Transformer, TransformerConfig
+
+MODELS = ("transformer", "gru", "gru-attention")
+#: How often a run reports its loss and writes its checkpoint.
+REPORTS = 10
+WARMUP = 400
+
+
+def arguments() -> argparse.ArgumentParser:
+    """What the command takes.
+
+    >>> arguments().parse_args(["--steps", "7", "--model", "gru"]).model
+    'gru'
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m attention_core.train",
+        description="Train a model to translate English dates into Chinese ones.",
+    )
+    parser.add_argument("--model", choices=MODELS, default="transformer")
+    parser.add_argument("--d-model", type=_count, default=64, help="width (default: %(default)s)")
+    # There are always new examples, so nothing can be learned by heart.
+    parser.add_argument("--dropout", type=float, default=0.0, help="(default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=_count, default=2000, help="updates in all (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batch-size", type=_count, default=64, help="pairs per update (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=partial(_count, minimum=0),
+        default=0,
+        help="of weights, batches and dropout (default: %(default)s)",
+    )
+    parser.add_argument("--device", help="cpu or cuda (default: cuda if there is one)")
+    parser.add_argument("--checkpoint", type=Path, help="file to write, ten times in a run")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint, if it exists"
+    )
+    return parser
+
+
+def _count(text: str, minimum: int = 1) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be an integer, got {text!r}") from None
+    if number < minimum:
+        raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {number}")
+    return number
+
+
+def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
+    """A small model of one of `MODELS` for the vocabularies of the dates.
+
+    Raises:
+        ValueError: name is unknown, d_model is not divisible by 4, the number of heads, or
+            dropout is not between 0 and 1
+
+    >>> type(build("transformer", 8)).__name__
+    'Transformer'
+    """
+    if name not in MODELS:
+        raise ValueError(f"name must be one of {', '.join(MODELS)}, got {name!r}")
+    if name == "transformer":
+        return Transformer(
+            TransformerConfig(
+                src_vocab_size=len(SOURCE),
+                tgt_vocab_size=len(TARGET),
+                d_model=d_model,
+                num_heads=4,
+                num_layers=2,
+                d_ff=4 * d_model,
+                dropout=dropout,
+            )
+        )
+    return RecurrentTranslator(
+        RecurrentConfig(
+            src_vocab_size=len(SOURCE),
+            tgt_vocab_size=len(TARGET),
+            d_model=d_model,
+            dropout=dropout,
+            attention=name == "gru-attention",
+        )
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the given arguments, or with those of the command line.
+
+    >>> main(["--steps", "0"])
+    Traceback (most recent call last):
+    SystemExit: 2
+    """
+    parser = arguments()
+    options = parser.parse_args(argv)
+    if options.resume and options.checkpoint is None:
+        parser.error("--resume needs the --checkpoint to go on from")
+    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if not (dist.is_available() and dist.is_torchelastic_launched()):
+        train(options, torch.device(device))
+        return
+    if device == "cuda":
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        train(options, torch.device(device))
+    finally:
+        dist.destroy_process_group()
+
+
+def train(options: argparse.Namespace, device: torch.device) -> None:
+    """Train as the options say; process 0 reports on stdout and writes the checkpoint.
+
+    The lines tell the model, ten times the mean loss since the last report, and how much of
+    the validation dates is right. An interrupted and resumed run prints the same ones.
+
+    >>> options = arguments().parse_args(["--steps", "1", "--d-model", "4"])
+    >>> train(options, torch.device("cpu"))  # doctest: +ELLIPSIS
+    transformer: ... parameters, on cpu in one process
+    step 1, loss ...
+    validation: 0.0% of the dates, ...% of the tokens
+    """
+    rank, number = processes()
+    torch.manual_seed(options.seed)
+    model = build(options.model, options.d_model, options.dropout).to(device)
+    # The weights are the same everywhere; each process drops out what it likes.
+    torch.manual_seed(options.seed + rank)
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    batches = DateBatches("train", options.batch_size, seed=options.seed)
+    done = 0
+    if options.resume and options.checkpoint.exists():
+        done = load_training(options.checkpoint, model, optimizer)
+    if rank == 0:
+        size = sum(parameter.numel() for parameter in model.parameters())
+        shared = f"{number} processes" if number > 1 else "one process"
+        print(f"{options.model}: {size:,} parameters, on {device.type} in {shared}")
+    for report in sorted({options.steps * n // REPORTS for n in range(1, REPORTS + 1)}):
+        if report <= done:
+            continue
+        losses = fit(
+            model,
+            batches,
+            steps=report,
+            optimizer=optimizer,
+            rate=lambda step: warmup_rate(step, options.d_model, WARMUP),
+            start=done,
+            clip=1.0,
+        )
+        done = report
+        if options.checkpoint is not None:
+            save_training(options.checkpoint, model, optimizer, done)
+        if rank == 0:
+            print(f"step {done}, loss {sum(losses) / len(losses):.4f}", flush=True)
+    if rank == 0:
+        examined = DateBatches("validation", 64, seed=0)
+        accuracy = evaluate(
+            model,
+            [examined[i] for i in range(8)],
+            bos_id=TARGET.BOS,
+            eos_id=TARGET.EOS,
+        )
+        print(f"validation: {accuracy.exact:.1%} of the dates, {accuracy.tokens:.1%} of the tokens")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Characters as ids: what stands between a text and the tensors of a model."""
+
+import unicodedata
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from attention_core import _checks
+
+
+class Vocabulary:
+    """The characters of a text and their ids, in the order of their code points.
+
+    Three ids stand for no character: PAD fills up, BOS begins, EOS ends. Texts are brought
+    to Unicode's normal form NFC first, so that one accent is one character, however typed.
+
+    Raises:
+        ValueError: text is empty
+        TypeError: text is not a str
+
+    >>> vocabulary = Vocabulary("May")
+    >>> vocabulary.encode("May"), vocabulary.decode([1, 3, 5, 2, 0]), len(vocabulary)
+    ([3, 4, 5], 'My', 6)
+    """
+
+    PAD, BOS, EOS = 0, 1, 2
+
+    def __init__(self, text: str) -> None:
+        self.characters = "".join(sorted(set(_normal(text))))
+        self._ids = {character: n for n, character in enumerate(self.characters, start=3)}
+
+    def __len__(self) -> int:
+        return 3 + len(self.characters)
+
+    def encode(self, text: str) -> list[int]:
+        """One id for each character, without BOS and EOS; none is ever dropped.
+
+        Raises:
+            ValueError: text is empty, or a character is not in the vocabulary
+            TypeError: text is not a str
+
+        >>> Vocabulary("one step").encode("no")
+        [5, 6]
+        """
+        text = _normal(text)
+        try:
+            return [self._ids[character] for character in text]
+        except KeyError as error:
+            (character,) = error.args
+            raise ValueError(
+                f"text must consist of the vocabulary's characters, got {character!r} "
+                f"(U+{ord(character):04X}) in {text!r}"
+            ) from None
+
+    def decode(self, ids: Sequence[int] | Tensor) -> str:
+        """The text up to EOS; PAD and BOS write nothing.
+
+        Shape:
+            ids: (length,)
+
+        Raises:
+            ValueError: ids has several axes, or an id is not in the vocabulary
+            TypeError: an id is not an int
+
+        >>> Vocabulary("早上好").decode([1, 4, 3, 2, 5])
+        '好上'
+        """
+        if isinstance(ids, Tensor):
+            if ids.dim() != 1:
+                raise ValueError(f"ids must have shape (length,), got {_checks.shape(ids)}")
+            ids = ids.tolist()
+        text = ""
+        for n in ids:
+            _checks.check_count("an id", n, minimum=0)
+            if n >= len(self):
+                raise ValueError(f"an id must be below {len(self)}, got {n}")
+            if n == self.EOS:
+                break
+            if n not in (self.PAD, self.BOS):
+                text += self.characters[n - 3]
+        return text
+
+
+def _normal(text: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, got {type(text).__name__}")
+    if not text:
+        raise ValueError("text must hold at least one character, got ''")
+    return unicodedata.normalize("NFC", text)

@@ -1,0 +1,181 @@
+"""train.py: the command prints few lines, resumes to the bit, and runs in two processes."""
+
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from attention_core import train as command
+
+SMALL = ["--d-model", "8", "--batch-size", "3", "--device", "cpu", "--dropout", "0.3"]
+LAST = r"validation: \d+\.\d% of the dates, \d+\.\d% of the tokens"
+
+
+def run(capsys, *arguments):
+    """The lines that the command prints."""
+    command.main([*SMALL, *map(str, arguments)])
+    written = capsys.readouterr()
+    assert written.err == ""
+    return written.out.splitlines()
+
+
+def started(*arguments):
+    """The same in a process of its own, by ``python -m``; ``arguments`` begin with -m."""
+    result = subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=300
+    )
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def assert_report(lines, steps, first):
+    assert lines[0].startswith(first)
+    for line, step in zip(lines[1:-1], steps, strict=True):
+        assert re.fullmatch(rf"step {step}, loss \d\.\d{{4}}", line)
+    assert re.fullmatch(LAST, lines[-1])
+
+
+@pytest.mark.parametrize("model", command.MODELS)
+def test_every_model_can_be_trained(capsys, model):
+    lines = run(capsys, "--model", model, "--steps", 1)
+    size = sum(parameter.numel() for parameter in command.build(model, 8).parameters())
+    assert_report(lines, [1], f"{model}: {size:,} parameters, on cpu in one process")
+
+
+def test_the_models_are_what_their_names_say():
+    transformer, plain, attentive = (command.build(name, 8) for name in command.MODELS)
+    assert type(transformer).__name__ == "Transformer"
+    assert transformer.config.d_model == plain.config.d_model == 8
+    assert (plain.config.attention, attentive.config.attention) == (False, True)
+
+
+def test_the_seed_decides_every_line(capsys):
+    first, again = (run(capsys, "--steps", 3, "--seed", 5) for _ in range(2))
+    assert first == again
+    assert run(capsys, "--steps", 3, "--seed", 6)[1:4] != first[1:4]
+    assert run(capsys, "--steps", 3, "--seed", 5, "--dropout", 0)[1:4] != first[1:4]
+
+
+def test_seed_and_batch_size_are_those_of_the_batches(capsys, monkeypatch):
+    asked = []
+
+    class Asking(command.DateBatches):
+        def __init__(self, split, batch_size, *, seed):
+            asked.append((split, batch_size, seed))
+            super().__init__(split, batch_size, seed=seed)
+
+    monkeypatch.setattr(command, "DateBatches", Asking)
+    run(capsys, "--steps", 1, "--seed", 5)
+    assert asked == [("train", 3, 5), ("validation", 64, 0)]
+
+
+def test_twelve_lines_whatever_the_number_of_steps(capsys):
+    lines = run(capsys, "--steps", 23)
+    assert_report(lines, [2, 4, 6, 9, 11, 13, 16, 18, 20, 23], "transformer: ")
+
+
+def test_the_lines_tell_the_mean_loss_since_the_last(capsys, monkeypatch):
+    def fit(*_, start, steps, **__):
+        return [float(step) for step in range(start + 1, steps + 1)]
+
+    monkeypatch.setattr(command, "fit", fit)
+    lines = run(capsys, "--steps", 20)
+    assert lines[1:-1] == [f"step {n}, loss {n - 0.5:.4f}" for n in range(2, 21, 2)]
+
+
+def test_a_resumed_run_prints_and_writes_what_a_whole_one_does(capsys, tmp_path):
+    whole = run(capsys, "--steps", 20, "--checkpoint", tmp_path / "whole.pt")
+    # The first run finds no checkpoint, and begins.
+    parts = ["--checkpoint", tmp_path / "parts.pt", "--resume"]
+    run(capsys, "--steps", 6, *parts)
+    resumed = run(capsys, "--steps", 20, *parts)
+    assert resumed == [whole[0], *whole[4:]]
+    again = run(capsys, "--steps", 20, *parts)
+    assert again == [whole[0], whole[-1]]
+    files = [torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt")]
+    assert_close(*files, rtol=0, atol=0)
+    assert files[0]["extras"]["step"] == 20
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.pt", "whole.pt"]
+
+
+def test_without_resume_the_checkpoint_is_written_anew(capsys, tmp_path):
+    arguments = ["--steps", 3, "--checkpoint", tmp_path / "model.pt"]
+    assert run(capsys, *arguments) == run(capsys, *arguments)
+
+
+def test_it_runs_as_a_module_and_writes_nothing_else():
+    result = started("-m", "attention_core.train", *SMALL, "--steps", 10)
+    assert result.stderr == ""
+    assert_report(result.stdout.splitlines(), range(1, 11), "transformer: ")
+
+
+def test_two_processes_write_one_report_and_resume_each_its_own_random_numbers(capsys, tmp_path):
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d"]
+    address = ["--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"]  # 0: a free port
+    arguments = ["-m", "attention_core.train", *SMALL, "--resume"]
+    # Shares of one size: else the random numbers would differ by how many were used.
+    arguments += ["--batch-size", 4]
+    path = tmp_path / "model.pt"
+    reports = []
+    for steps, dropout in [(5, 0), (10, 0.3)]:
+        rest = ["--steps", steps, "--dropout", dropout, "--checkpoint", path]
+        result = started(*launch, *address, *arguments, *rest)
+        reports.append(result.stdout.splitlines())
+    assert_report(reports[0], range(1, 6), "transformer: ")
+    assert_report(reports[1], range(6, 11), "transformer: ")
+    assert reports[0][0] == reports[1][0]
+    assert reports[0][0].endswith(" on cpu in 2 processes")
+    first, second = torch.load(path, weights_only=True)["extras"]["random"]
+    assert not torch.equal(first["cpu"], second["cpu"])
+    # Where no dropout differs, two learn what one does.
+    alone = run(capsys, "--steps", 5, "--dropout", 0, "--batch-size", 4)
+    for line, expected in zip(reports[0][1:-1], alone[1:-1], strict=True):
+        assert float(line.split()[-1]) == pytest.approx(float(expected.split()[-1]), abs=2e-4)
+
+
+def test_each_process_takes_the_gpu_of_its_number(monkeypatch):
+    """Without a GPU: what the command asks of torch, in this order."""
+    asked = []
+    fake = SimpleNamespace(
+        is_available=lambda: True,
+        is_torchelastic_launched=lambda: True,
+        init_process_group=lambda backend: asked.append(backend),
+        destroy_process_group=lambda: asked.append("end"),
+    )
+    monkeypatch.setattr(command, "dist", fake)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", asked.append)
+    monkeypatch.setattr(command, "train", lambda options, device: asked.append(device))
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    command.main([])
+    assert asked == ["cuda:1", "nccl", torch.device("cuda:1"), "end"]
+    asked.clear()
+    command.main(["--device", "cpu", "--dropout", "0.3"])
+    assert asked == ["gloo", torch.device("cpu"), "end"]
+
+
+ERRORS = [
+    (["--resume"], "--resume needs the --checkpoint to go on from"),
+    (["--steps", "0"], "argument --steps: must be at least 1, got 0"),
+    (["--batch-size", "-3"], "argument --batch-size: must be at least 1, got -3"),
+    (["--d-model", "1.5"], "argument --d-model: must be an integer, got '1.5'"),
+    (["--seed", "-1"], "argument --seed: must be at least 0, got -1"),
+    (["--model", "lstm"], "argument --model: invalid choice: 'lstm'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "text"), ERRORS)
+def test_bad_arguments_are_named(capsys, arguments, text):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(arguments)
+    assert text in capsys.readouterr().err
+
+
+def test_an_unknown_model_is_named():
+    text = "name must be one of transformer, gru, gru-attention, got 'lstm'"
+    with pytest.raises(ValueError, match=text):
+        command.build("lstm", 8)
