@@ -236,17 +236,18 @@ def evaluate(
 
 
 def save_training(
-    path: str | PathLike[str], model: nn.Module, optimizer: Optimizer, step: int
+    path: str | PathLike[str], model: nn.Module, optimizer: Optimizer, step: int, **extras: Any
 ) -> None:
     """Write all that training needs to go on as if it had not been interrupted.
 
     That is the model, the optimizer's moments, the number of updates made, and where torch's
     random numbers stand (dropout), of the CPU and of the model's CUDA device. With several
-    processes all must call it; process 0 writes.
+    processes all must call it; process 0 writes. ``extras`` go beside it, as in
+    `save_checkpoint`: how the run was started, say. `load_checkpoint` returns them.
 
     Raises:
         ValueError: step is negative
-        TypeError: step is not an int
+        TypeError: step is not an int, or an extra is neither a tensor nor plain data
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "training.pt"
@@ -265,7 +266,8 @@ def save_training(
     if rank == 0:
         # An interruption while writing must not cost the last good file.
         part = Path(f"{path}.part")
-        save_checkpoint(part, model, optimizer=optimizer.state_dict(), step=step, random=random)
+        extras |= {"optimizer": optimizer.state_dict(), "step": step, "random": random}
+        save_checkpoint(part, model, **extras)
         part.replace(path)
 
 

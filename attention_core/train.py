@@ -17,7 +17,7 @@ from torch import nn
 from attention_core.dates import SOURCE, TARGET, DateBatches
 from attention_core.fitting import evaluate, fit, load_training, processes, save_training
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
-from attention_core.training import warmup_rate
+from attention_core.training import load_checkpoint, warmup_rate
 from attention_core.transformer import Transformer, TransformerConfig
 
 MODELS = ("transformer", "gru", "gru-attention")
@@ -149,8 +149,16 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     torch.manual_seed(options.seed + rank)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     batches = DateBatches("train", options.batch_size, seed=options.seed)
+    # What decides the batches: with another, a resumed run would skip some or see some twice.
+    settings = {name: getattr(options, name) for name in ("seed", "batch_size")}
     done = 0
     if options.resume and options.checkpoint.exists():
+        begun = load_checkpoint(options.checkpoint, model).get("settings", {})
+        if changed := [name for name in begun if begun[name] != settings[name]]:
+            raise ValueError(
+                "a run must be resumed with the settings it was begun with, got "
+                + ", ".join(f"{name} {settings[name]} for {begun[name]}" for name in changed)
+            )
         done = load_training(options.checkpoint, model, optimizer)
     if rank == 0:
         size = sum(parameter.numel() for parameter in model.parameters())
@@ -170,7 +178,7 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
         )
         done = report
         if options.checkpoint is not None:
-            save_training(options.checkpoint, model, optimizer, done)
+            save_training(options.checkpoint, model, optimizer, done, settings=settings)
         if rank == 0:
             print(f"step {done}, loss {sum(losses) / len(losses):.4f}", flush=True)
     if rank == 0:

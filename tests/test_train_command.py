@@ -179,3 +179,17 @@ def test_an_unknown_model_is_named():
     text = "name must be one of transformer, gru, gru-attention, got 'lstm'"
     with pytest.raises(ValueError, match=text):
         command.build("lstm", 8)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (["--seed", 7], "seed 7 for 0"),
+        (["--seed", 7, "--batch-size", 5], "seed 7 for 0, batch_size 5 for 3"),
+    ],
+)
+def test_a_run_cannot_be_resumed_with_other_settings(capsys, tmp_path, changed, text):
+    path = tmp_path / "run.pt"
+    run(capsys, "--steps", 1, "--checkpoint", path)
+    with pytest.raises(ValueError, match=f"settings it was begun with, got {text}$"):
+        run(capsys, "--steps", 2, "--checkpoint", path, "--resume", *changed)
