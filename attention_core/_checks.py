@@ -112,3 +112,23 @@ def check_sequence(name: str, x: Tensor, width: int) -> None:
     check_floating(name, x, min_dim=1)
     if x.dim() != 3 or x.shape[-1] != width:
         raise ValueError(f"{name} must have shape (B, length, {width}), got shape {shape(x)}")
+
+
+def check_pad_id(pad_id: int, src_vocab_size: int, tgt_vocab_size: int) -> None:
+    """``pad_id`` is a token of both vocabularies."""
+    check_count("pad_id", pad_id, minimum=0)
+    if pad_id >= min(src_vocab_size, tgt_vocab_size):
+        raise ValueError(
+            f"pad_id must be a token of both vocabularies, got pad_id={pad_id} with "
+            f"src_vocab_size={src_vocab_size}, tgt_vocab_size={tgt_vocab_size}"
+        )
+
+
+def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
+    """``memory`` has shape (B, length, width), with the batch size of ``tgt``."""
+    check_sequence("memory", memory, width)
+    if tgt.shape[0] != memory.shape[0]:
+        raise ValueError(
+            "tgt and memory must have the same batch size B, "
+            f"got tgt {shape(tgt)} and memory {shape(memory)}"
+        )

@@ -55,12 +55,7 @@ class RecurrentConfig:
         for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "max_len"):
             _checks.check_count(name, getattr(self, name), minimum=1)
         _checks.check_probability("dropout", self.dropout)
-        _checks.check_count("pad_id", self.pad_id, minimum=0)
-        if self.pad_id >= min(self.src_vocab_size, self.tgt_vocab_size):
-            raise ValueError(
-                f"pad_id must be a token of both vocabularies, got pad_id={self.pad_id} with "
-                f"src_vocab_size={self.src_vocab_size}, tgt_vocab_size={self.tgt_vocab_size}"
-            )
+        _checks.check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
         if not isinstance(self.attention, bool):
             given = f"{type(self.attention).__name__} {self.attention!r}"
             raise TypeError(f"attention must be a bool, got {given}")
@@ -264,12 +259,7 @@ class RecurrentTranslator(nn.Module):
             )
 
     def _check_memory(self, tgt: Tensor, memory: Tensor) -> None:
-        _checks.check_sequence("memory", memory, self.config.d_model)
-        if tgt.shape[0] != memory.shape[0]:
-            raise ValueError(
-                "tgt and memory must have the same batch size B, "
-                f"got tgt {_checks.shape(tgt)} and memory {_checks.shape(memory)}"
-            )
+        _checks.check_memory(tgt, memory, self.config.d_model)
         length = memory.shape[1]
         if length == 0 or (self.attention is None and length != 1):
             rule = "at least one row" if self.attention else "one row without attention"

@@ -58,13 +58,7 @@ class TransformerConfig:
             _checks.check_count(name, getattr(self, name), minimum=1)
         _checks.check_heads("d_model", self.d_model, self.num_heads)
         _checks.check_probability("dropout", self.dropout)
-        _checks.check_count("pad_id", self.pad_id, minimum=0)
-        smaller = min(self.src_vocab_size, self.tgt_vocab_size)
-        if self.pad_id >= smaller:
-            raise ValueError(
-                f"pad_id must be a token of both vocabularies, got pad_id={self.pad_id} with "
-                f"src_vocab_size={self.src_vocab_size}, tgt_vocab_size={self.tgt_vocab_size}"
-            )
+        _checks.check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
         if self.tie_embeddings and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
                 "tie_embeddings needs one vocabulary for both languages, got "
@@ -259,12 +253,7 @@ class Transformer(nn.Module):
             returns: logits (B, L, tgt_vocab_size)
         """
         _checks.check_ids("tgt", tgt)
-        _checks.check_sequence("memory", memory, self.config.d_model)
-        if tgt.shape[0] != memory.shape[0]:
-            raise ValueError(
-                "tgt and memory must have the same batch size B, "
-                f"got tgt {_checks.shape(tgt)} and memory {_checks.shape(memory)}"
-            )
+        _checks.check_memory(tgt, memory, self.config.d_model)
         offset, length = (cache.length if cache else 0), tgt.shape[1]
         x = self._embed(self.tgt_embedding, tgt, offset)
         real = padding_mask(tgt, self.config.pad_id)
