@@ -9,8 +9,7 @@ seen in training, in any form.
 """
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import cache
 
@@ -18,149 +17,25 @@ import torch
 from torch import Generator, Tensor
 
 from attention_core import _checks
+from attention_core.date_forms import (
+    DAY_FORMS,
+    FIRST,
+    FORMS,
+    LAST,
+    Example,
+    chinese_date,
+    chinese_number,
+    join,
+    write,
+)
 from attention_core.vocabulary import Vocabulary
 
-FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
-SPLITS = ("train", "validation", "test")
-
-_DIGITS = "〇一二三四五六七八九"
-_YEAR_DIGITS = str.maketrans("0123456789", _DIGITS)
-_MONTHS = [
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
+__all__ = [
+    "DAY_FORMS", "FIRST", "FORMS", "LAST", "SOURCE", "SPLITS", "TARGET", "DateBatches", "Example",
+    "chinese_date", "chinese_number", "collate", "days_of", "examples", "join", "write",
 ]  # fmt: skip
-_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
-
-def chinese_number(number: int) -> str:
-    """A number from 1 to 99 in Chinese.
-
-    Raises:
-        ValueError: number is not between 1 and 99
-        TypeError: number is not an int
-
-    >>> [chinese_number(n) for n in (3, 10, 11, 20, 29)]
-    ['三', '十', '十一', '二十', '二十九']
-    """
-    _checks.check_count("number", number, minimum=1)
-    if number > 99:
-        raise ValueError(f"number must be at most 99, got {number}")
-    tens, ones = divmod(number, 10)
-    ten = "" if tens == 0 else "十" if tens == 1 else _DIGITS[tens] + "十"
-    return ten + (_DIGITS[ones] if ones else "")
-
-
-def chinese_date(day: date) -> str:
-    """The day as it is written in a Chinese text.
-
-    Raises:
-        ValueError: day is not between 1900 and 2099
-        TypeError: day is not a plain date
-
-    >>> chinese_date(date(2026, 11, 29))
-    '二〇二六年十一月二十九日'
-    """
-    _check_day(day)
-    year = str(day.year).translate(_YEAR_DIGITS)
-    return f"{year}年{chinese_number(day.month)}月{chinese_number(day.day)}日"
-
-
-def _check_day(day: date) -> None:
-    # Not isinstance: a datetime is a date, but prints its time and never equals a date.
-    if type(day) is not date:
-        raise TypeError(f"day must be a datetime.date, got {type(day).__name__} {day!r}")
-    if not FIRST <= day <= LAST:
-        raise ValueError(f"day must lie between {FIRST} and {LAST}, got {day}")
-
-
-def _ordinal(n: int) -> str:
-    suffix = {1: "st", 2: "nd", 3: "rd"}.get(0 if n // 10 == 1 else n % 10, "th")
-    return f"{n}{suffix}"
-
-
-def _month(day: date) -> str:
-    return _MONTHS[day.month - 1]
-
-
-def _weekday(day: date) -> str:
-    return _WEEKDAYS[day.weekday()]
-
-
-#: The ways of writing one day; each gives the English text.
-DAY_FORMS: dict[str, Callable[[date], str]] = {
-    "day first": lambda d: f"{d.day} {_month(d)} {d.year}",
-    "month first": lambda d: f"{_month(d)} {d.day}, {d.year}",
-    "short": lambda d: f"{d.day} {_month(d)[:3]} {d.year}",
-    "ordinal": lambda d: f"the {_ordinal(d.day)} of {_month(d)} {d.year}",
-    "iso": lambda d: d.isoformat(),
-    "weekday": lambda d: f"{_weekday(d)}, {d.day} {_month(d)} {d.year}",
-}
-#: All forms: those of one day, and a range from one day to a later one of the same year.
-FORMS = (*DAY_FORMS, "range")
-
-
-@dataclass(frozen=True)
-class Example:
-    """A text to translate, its one right translation, and what they are made of.
-
-    >>> example = write([date(2026, 5, 3)], "weekday")
-    >>> example.source, example.target
-    ('Sunday, 3 May 2026', '二〇二六年五月三日星期日')
-    """
-
-    source: str
-    target: str
-    form: str
-    days: tuple[date, ...]
-
-
-def write(days: Sequence[date], form: str) -> Example:
-    """One example in one of `FORMS`: of one day, or of two for a range.
-
-    Raises:
-        ValueError: form is unknown, the number of days does not fit it, a day is not between
-            1900 and 2099, or the days of a range are not in order and in one year
-        TypeError: a day is not a plain date
-
-    >>> write([date(2026, 5, 3), date(2026, 6, 7)], "range").source
-    'from 3 May to 7 June 2026'
-    >>> write([date(2026, 5, 3), date(2026, 5, 7)], "range").target
-    '二〇二六年五月三日至七日'
-    """
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
-    wanted = 2 if form == "range" else 1
-    if len(days) != wanted:
-        raise ValueError(f"days must be {wanted} for the form {form!r}, got {len(days)}")
-    for day in days:
-        _check_day(day)
-    first, last = days[0], days[-1]
-    target = chinese_date(first)
-    if form == "range":
-        if first >= last or first.year != last.year:
-            raise ValueError(f"days must run forward within a year, got {first} to {last}")
-        # What both ends share is said once: the year always, the month if it is the same.
-        if first.month == last.month:
-            source = f"{first.day}–{last.day} {_month(last)} {last.year}"
-            target += f"至{chinese_number(last.day)}日"
-        else:
-            source = f"from {first.day} {_month(first)} to {last.day} {_month(last)} {last.year}"
-            target += f"至{chinese_number(last.month)}月{chinese_number(last.day)}日"
-    else:
-        source = DAY_FORMS[form](first)
-        if form == "weekday":
-            target += "星期" + "一二三四五六日"[first.weekday()]
-    return Example(source, target, form, tuple(days))
-
-
-def _join(parts: Sequence[Example]) -> Example:
-    """Several dates as one text."""
-    return Example(
-        "; ".join(part.source for part in parts),
-        "；".join(part.target for part in parts),
-        "; ".join(part.form for part in parts),
-        tuple(day for part in parts for day in part.days),
-    )
+SPLITS = ("train", "validation", "test")
 
 
 @cache
@@ -195,7 +70,7 @@ def examples(
     *,
     generator: Generator,
     forms: Sequence[str] = FORMS,
-    parts: int = 1,
+    parts: int | Sequence[int] = 1,
 ) -> list[Example]:
     """Random examples whose days all belong to the split; each form is equally likely.
 
@@ -203,12 +78,13 @@ def examples(
         number: how many
         generator: where the randomness comes from; the same state gives the same examples
         forms: the ways of writing that may occur
-        parts: how many dates are joined into one example; more make longer texts
+        parts: how many dates are joined into one example, which makes longer texts; of
+            several numbers each example draws one
 
     Raises:
-        ValueError: split or a form is unknown, forms is empty, number is negative, or parts
-            is below 1
-        TypeError: number or parts is not an int
+        ValueError: split or a form is unknown, forms or parts is empty, number is negative,
+            or a number of parts is below 1
+        TypeError: number or a number of parts is not an int
 
     >>> made = examples("test", 2, generator=torch.Generator().manual_seed(3), parts=2)
     >>> [example.source for example in made]
@@ -221,24 +97,36 @@ def examples(
     return _examples(split, number, random.Random(seed), forms, parts)
 
 
-def _check_choice(split: str, forms: Sequence[str], parts: int) -> None:
+def _check_choice(split: str, forms: Sequence[str], parts: int | Sequence[int]) -> None:
     days_of(split)
     if not forms or any(form not in FORMS for form in forms):
         raise ValueError(f"forms must be some of {', '.join(FORMS)}, got {tuple(forms)}")
-    _checks.check_count("parts", parts, minimum=1)
+    if isinstance(parts, Sequence) and not isinstance(parts, str):
+        if not parts:
+            raise ValueError("parts must hold at least one number, got none")
+        for n, count in enumerate(parts):
+            _checks.check_count(f"parts[{n}]", count, minimum=1)
+    else:
+        _checks.check_count("parts", parts, minimum=1)
 
 
 def _examples(
-    split: str, number: int, draw: random.Random, forms: Sequence[str], parts: int
+    split: str,
+    number: int,
+    draw: random.Random,
+    forms: Sequence[str],
+    parts: int | Sequence[int],
 ) -> list[Example]:
     made = []
-    for _ in range(number * parts):
-        form = draw.choice(forms)
-        days = _range(split, draw) if form == "range" else [draw.choice(days_of(split))]
-        made.append(write(days, form))
-    if parts == 1:
-        return made
-    return [_join(made[n : n + parts]) for n in range(0, number * parts, parts)]
+    for _ in range(number):
+        count = parts if isinstance(parts, int) else draw.choice(parts)
+        dates = []
+        for _ in range(count):
+            form = draw.choice(forms)
+            days = _range(split, draw) if form == "range" else [draw.choice(days_of(split))]
+            dates.append(write(days, form))
+        made.append(dates[0] if count == 1 else join(dates))
+    return made
 
 
 def _range(split: str, draw: random.Random) -> list[date]:
@@ -258,7 +146,7 @@ def _all_texts() -> tuple[str, str]:
     days = [date(2000, 1, 1) + timedelta(days=n) for n in range(366)]
     single = [write([day], form) for day in days for form in DAY_FORMS]
     ranges = [write([day, day + timedelta(days=1)], "range") for day in days[:-1]]
-    joined = _join(single + ranges)
+    joined = join(single + ranges)
     return joined.source, joined.target
 
 
@@ -327,14 +215,15 @@ class DateBatches:
         seed: int,
         pool: int = 16,
         forms: Sequence[str] = FORMS,
-        parts: int = 1,
+        parts: int | Sequence[int] = 1,
     ) -> None:
         _check_choice(split, forms, parts)
         _checks.check_count("batch_size", batch_size, minimum=1)
         _checks.check_count("seed", seed, minimum=0)
         _checks.check_count("pool", pool, minimum=1)
         self.split, self.batch_size, self.seed, self.pool = split, batch_size, seed, pool
-        self.forms, self.parts = tuple(forms), parts
+        self.forms = tuple(forms)
+        self.parts = parts if isinstance(parts, int) else tuple(parts)
         self._made: tuple[int, list[list[Example]]] = (-1, [])  # the newest pool, to walk on in
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
