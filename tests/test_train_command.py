@@ -1,15 +1,19 @@
 """train.py: the command prints few lines, resumes to the bit, and runs in two processes."""
 
+import random
 import re
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.testing import assert_close
 
+from attention_core import load_checkpoint
 from attention_core import train as command
+from attention_core.trained import load_trained
 
 SMALL = ["--d-model", "8", "--batch-size", "3", "--device", "cpu", "--dropout", "0.3"]
 LAST = r"validation: \d+\.\d% of the dates, \d+\.\d% of the tokens"
@@ -90,11 +94,15 @@ def test_the_lines_tell_the_mean_loss_since_the_last(capsys, monkeypatch):
 def test_a_resumed_run_prints_and_writes_what_a_whole_one_does(capsys, tmp_path):
     whole = run(capsys, "--steps", 20, "--checkpoint", tmp_path / "whole.pt")
     # The first run finds no checkpoint, and begins.
-    parts = ["--checkpoint", tmp_path / "parts.pt", "--resume"]
-    run(capsys, "--steps", 6, *parts)
-    resumed = run(capsys, "--steps", 20, *parts)
-    assert resumed == [whole[0], *whole[4:]]
-    again = run(capsys, "--steps", 20, *parts)
+    parts = ["--steps", 20, "--checkpoint", tmp_path / "parts.pt", "--resume"]
+    stopped = run(capsys, *parts, "--stop", 7)
+    assert stopped[:-2] == whole[:4]
+    assert stopped[-1] == "stopped; --resume makes the other 13 updates"
+    resumed = run(capsys, *parts)
+    assert resumed[0] == whole[0]
+    # The line of step 8 speaks of one update here and of two in the whole run.
+    assert resumed[2:] == whole[5:]
+    again = run(capsys, *parts, "--stop", 99)
     assert again == [whole[0], whole[-1]]
     files = [torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt")]
     assert_close(*files, rtol=0, atol=0)
@@ -121,19 +129,19 @@ def test_two_processes_write_one_report_and_resume_each_its_own_random_numbers(c
     arguments += ["--batch-size", 4]
     path = tmp_path / "model.pt"
     reports = []
-    for steps, dropout in [(5, 0), (10, 0.3)]:
-        rest = ["--steps", steps, "--dropout", dropout, "--checkpoint", path]
+    for stop, dropout in [(5, 0), (10, 0.3)]:
+        rest = ["--steps", 10, "--stop", stop, "--dropout", dropout, "--checkpoint", path]
         result = started(*launch, *address, *arguments, *rest)
         reports.append(result.stdout.splitlines())
-    assert_report(reports[0], range(1, 6), "transformer: ")
+    assert reports[0].pop() == "stopped; --resume makes the other 5 updates"
     assert_report(reports[1], range(6, 11), "transformer: ")
     assert reports[0][0] == reports[1][0]
     assert reports[0][0].endswith(" on cpu in 2 processes")
     first, second = torch.load(path, weights_only=True)["extras"]["random"]
     assert not torch.equal(first["cpu"], second["cpu"])
     # Where no dropout differs, two learn what one does.
-    alone = run(capsys, "--steps", 5, "--dropout", 0, "--batch-size", 4)
-    for line, expected in zip(reports[0][1:-1], alone[1:-1], strict=True):
+    alone = run(capsys, "--steps", 10, "--dropout", 0, "--batch-size", 4)
+    for line, expected in zip(reports[0][1:], alone[1:6], strict=True):
         assert float(line.split()[-1]) == pytest.approx(float(expected.split()[-1]), abs=2e-4)
 
 
@@ -160,6 +168,8 @@ def test_each_process_takes_the_gpu_of_its_number(monkeypatch):
 
 ERRORS = [
     (["--resume"], "--resume needs the --checkpoint to go on from"),
+    (["--stop", "3"], "--stop needs a --checkpoint, or what was learned is lost"),
+    (["--d-model", "6"], "--d-model: must be divisible by the number of heads, 4, got 6"),
     (["--steps", "0"], "argument --steps: must be at least 1, got 0"),
     (["--batch-size", "-3"], "argument --batch-size: must be at least 1, got -3"),
     (["--d-model", "1.5"], "argument --d-model: must be an integer, got '1.5'"),
@@ -186,10 +196,98 @@ def test_an_unknown_model_is_named():
     [
         (["--seed", 7], "seed 7 for 0"),
         (["--seed", 7, "--batch-size", 5], "seed 7 for 0, batch_size 5 for 3"),
+        (["--steps", 3], "steps 3 for 2"),
     ],
 )
 def test_a_run_cannot_be_resumed_with_other_settings(capsys, tmp_path, changed, text):
     path = tmp_path / "run.pt"
-    run(capsys, "--steps", 1, "--checkpoint", path)
+    start = ["--steps", 2, "--checkpoint", path]
+    run(capsys, *start, "--stop", 1)
     with pytest.raises(ValueError, match=f"settings it was begun with, got {text}$"):
-        run(capsys, "--steps", 2, "--checkpoint", path, "--resume", *changed)
+        run(capsys, *start, "--resume", *changed)
+
+
+def test_an_interrupted_process_resumes_to_the_bit(tmp_path):
+    """Killed at a moment of chance, not at a report: the next run begins at the last file."""
+    files = {}
+    for name in ("whole", "killed"):
+        files[name] = tmp_path / f"{name}.pt"
+        arguments = [sys.executable, "-m", "attention_core.train", *SMALL]
+        arguments += ["--steps", "60", "--checkpoint", str(files[name]), "--resume"]
+        if name == "killed":
+            with subprocess.Popen(arguments, stdout=subprocess.PIPE, encoding="utf-8") as process:
+                lines = [next(process.stdout) for _ in range(4)]
+                time.sleep(random.random() * 0.05)
+                process.kill()
+            assert lines[-1].startswith("step 18")
+            assert 18 <= torch.load(files[name], weights_only=True)["extras"]["step"] < 60
+        subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
+    whole, killed = (torch.load(path, weights_only=True) for path in files.values())
+    assert_close(killed, whole, rtol=0, atol=0)
+
+
+def test_the_rate_is_the_papers_times_what_is_left():
+    rates = [command.learning_rate(step, 64, 1000) for step in (1, 100, 400, 500, 1000)]
+    paper = [64**-0.5 * min(s**-0.5, s * 400**-1.5) for s in (1, 100, 400, 500, 1000)]
+    left = [1, 0.901, 0.601, 0.501, 0.001]
+    assert rates == pytest.approx([a * b for a, b in zip(paper, left, strict=True)], rel=1e-12)
+    with pytest.raises(ValueError, match="step must be at most steps=9, got 10"):
+        command.learning_rate(10, 64, 9)
+
+
+def test_the_command_learns_with_this_rate(capsys, monkeypatch):
+    asked = []
+
+    def fit(*_, rate, start, steps, **__):
+        asked.extend(rate(step) for step in range(start + 1, steps + 1))
+        return [0.0] * (steps - start)
+
+    monkeypatch.setattr(command, "fit", fit)
+    run(capsys, "--steps", 20)
+    assert asked == [command.learning_rate(step, 8, 20) for step in range(1, 21)]
+
+
+def test_a_saved_model_keeps_the_loss_in_a_hundred_numbers(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        command, "fit", lambda *_, start, steps, **__: [float(n) for n in range(start, steps)]
+    )
+    path, checkpoint = tmp_path / "model.pt", tmp_path / "run.pt"
+    arguments = ["--steps", 300, "--checkpoint", checkpoint, "--resume", "--save", path]
+    run(capsys, *arguments, "--stop", 100)
+    assert not path.exists()
+    run(capsys, *arguments)
+    losses = torch.load(path, weights_only=True)["extras"]["losses"]
+    assert losses == [3.0 * n + 1 for n in range(100)]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.25])
+def test_the_smoothing_is_that_of_the_loss(capsys, monkeypatch, smoothing):
+    asked = []
+
+    def fit(*_, label_smoothing, start, steps, **__):
+        asked.append(label_smoothing)
+        return [0.0] * (steps - start)
+
+    monkeypatch.setattr(command, "fit", fit)
+    run(capsys, "--steps", 1, "--label-smoothing", smoothing)
+    run(capsys, "--steps", 1)
+    assert asked == [smoothing, 0.1]
+
+
+@pytest.mark.parametrize("model", command.MODELS)
+def test_a_saved_model_does_what_the_trained_one_did(capsys, tmp_path, model):
+    path, checkpoint = tmp_path / "model.pt", tmp_path / "run.pt"
+    files = ["--save", path, "--checkpoint", checkpoint]
+    run(capsys, "--model", model, "--steps", 2, *files)
+    trained = command.build(model, 8)
+    load_checkpoint(checkpoint, trained)
+    saved = load_trained(path)
+    assert saved.config.d_model == 8
+    for name, x in trained.state_dict().items():
+        assert_close(saved.state_dict()[name], x.half().float(), rtol=0, atol=0)
+    extras, made = (torch.load(file, weights_only=True)["extras"] for file in (checkpoint, path))
+    assert made["losses"] == extras["losses"]
+    assert len(made["losses"]) == 2
+    made = made["command"]
+    assert made.startswith("python -m attention_core.train --d-model 8 ")
+    assert made.endswith(f"--model {model} --steps 2 --save {path} --checkpoint {checkpoint}")
