@@ -1,0 +1,168 @@
+"""alternatives.py: prices are those that torch counts, paths are those that signals take."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention_core import MultiHeadAttention, reach_matrix, scaled_dot_product_attention
+from attention_core.alternatives import KINDS, layer_operations, local_attention, path_length
+
+
+@pytest.fixture(autouse=True)
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def band(n, radius):
+    places = torch.arange(n)
+    return (places[:, None] - places).abs() <= radius
+
+
+@pytest.mark.parametrize("radius", [0, 1, 3, 12, 13, 40])
+def test_local_attention_is_attention_in_a_band(radius):
+    g = torch.Generator().manual_seed(radius)
+    q, k = (torch.randn(2, 3, 13, 5, generator=g, requires_grad=True) for _ in "qk")
+    v = torch.randn(2, 3, 13, 7, generator=g, requires_grad=True)
+    ours = local_attention(q, k, v, radius)
+    full = scaled_dot_product_attention(q, k, v, band(13, radius))
+    assert_close(ours, full, rtol=1e-12, atol=1e-12)
+    weight = torch.randn(ours.shape, generator=g)
+    for a, b in zip(
+        torch.autograd.grad((ours * weight).sum(), (q, k, v)),
+        torch.autograd.grad((full * weight).sum(), (q, k, v)),
+        strict=True,
+    ):
+        assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
+class Attention(nn.Module):
+    def __init__(self, d, radius=None):
+        super().__init__()
+        self.attend = MultiHeadAttention(d, 1)
+        if radius is not None:
+            self.attend.attention = lambda q, k, v, mask=None, /, *, dropout_p: local_attention(
+                q, k, v, radius
+            )
+
+    def forward(self, x):
+        return self.attend(x, x, x)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.gru = nn.GRU(d, d, batch_first=True)
+
+    def forward(self, x):
+        return self.gru(x)[0]
+
+
+class Convolutional(nn.Module):
+    def __init__(self, d, kernel, dilation=1):
+        super().__init__()
+        half = dilation * (kernel // 2)
+        self.conv = nn.Conv1d(d, d, kernel, padding=half, dilation=dilation)
+
+    def forward(self, x):
+        return self.conv(x.mT).mT
+
+
+def layer(kind, d, kernel=3, radius=8, dilation=1):
+    if kind == "recurrent":
+        return Recurrent(d)
+    if kind == "convolutional":
+        return Convolutional(d, kernel, dilation)
+    return Attention(d, radius if kind == "restricted" else None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "d", "kernel", "radius"), [(7, 11, 3, 2), (29, 4, 5, 8)])
+def test_the_formula_counts_what_torch_counts(kind, n, d, kernel, radius):
+    module = layer(kind, d, kernel, radius)
+    with FlopCounterMode(display=False) as counter:
+        module(torch.randn(1, n, d))
+    expected = 2 * layer_operations(kind, n, d, kernel=kernel, radius=radius)
+    assert counter.get_total_flops() == expected
+
+
+@pytest.mark.parametrize("d", [3, 64, 512])
+def test_attention_and_gru_cost_the_same_where_n_is_d(d):
+    for n, sign in ((d - 1, -1), (d, 0), (d + 1, 1)):
+        difference = layer_operations("self-attention", n, d) - layer_operations("recurrent", n, d)
+        assert (difference > 0) - (difference < 0) == sign
+
+
+def layers_needed(make, n, room=0, d=4):
+    """How many layers until token n depends on the first, found by changing it."""
+    x = torch.randn(n + 2 * room, d, generator=torch.Generator().manual_seed(n))
+    stack = []
+    while True:
+        stack.append(make(len(stack)).requires_grad_(False))
+        module = nn.Sequential(*stack)
+        if reach_matrix(lambda x, m=module: m(x[None])[0], x)[room + n - 1, room] > 0:
+            return len(stack)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 14, 15, 28])
+@pytest.mark.parametrize(("kernel", "radius"), [(3, 2), (5, 3)])
+def test_signals_take_as_many_layers_as_the_formula_says(n, kernel, radius):
+    torch.manual_seed(0)
+    sizes = {"kernel": kernel, "radius": radius}
+    for kind in ("self-attention", "convolutional", "restricted"):
+        found = layers_needed(lambda _, kind=kind: layer(kind, 4, kernel, radius), n)
+        assert found == path_length(kind, n, **sizes), kind
+    # With room at both ends, for this signal may take a step too far and one back.
+    found = layers_needed(
+        lambda i: layer("convolutional", 4, kernel, dilation=kernel**i), n, room=2 * n
+    )
+    assert found == path_length("convolutional", n, dilated=True, **sizes)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_a_recurrent_state_is_updated_once_for_every_token(n):
+    torch.manual_seed(0)
+    cell, updates = nn.GRUCell(3, 3), []
+    cell.register_forward_hook(lambda *_: updates.append(1))
+    x = torch.randn(n, 3, requires_grad=True)
+    state = torch.zeros(3)
+    for token in x:
+        state = cell(token, state)
+    state.sum().backward()
+    assert (x.grad != 0).any(dim=1).all()
+    assert path_length("recurrent", n) == len(updates)
+
+
+def test_short_texts_need_one_layer():
+    for kind in KINDS:
+        assert path_length(kind, 1) == 1
+    assert path_length("convolutional", 1, dilated=True) == 1
+
+
+q = torch.zeros(2, 5, 3)
+ERRORS = [
+    (lambda: local_attention(q, q[:, :4], q, 1), ValueError, r"q \(2, 5, 3\), k \(2, 4, 3\)"),
+    (lambda: local_attention(q, q, q[:, :4], 1), ValueError, r"and v \(2, 4, 3\)"),
+    (lambda: local_attention(q, q[..., :2], q, 1), ValueError, "q and k the same width"),
+    (lambda: local_attention(q, q, q, -1), ValueError, "radius must be at least 0, got -1"),
+    (lambda: local_attention(q, q, q, 1.0), TypeError, "radius must be an int"),
+    (lambda: local_attention(q, q.long(), q, 1), TypeError, "k must be a floating-point"),
+    (lambda: local_attention(q[0, 0], q, q, 1), ValueError, "q must have at least 2 axes"),
+    (lambda: layer_operations("lstm", 3, 4), ValueError, "kind must be one of self-attention, re"),
+    (lambda: layer_operations("recurrent", 0, 4), ValueError, "n must be at least 1, got 0"),
+    (lambda: layer_operations("recurrent", 3, 0), ValueError, "d must be at least 1, got 0"),
+    (lambda: path_length("lstm", 3), ValueError, "got 'lstm'"),
+    (lambda: path_length("recurrent", 3.0), TypeError, "n must be an int"),
+    (lambda: path_length("convolutional", 3, kernel=4), ValueError, "kernel must be odd and at"),
+    (lambda: path_length("convolutional", 3, kernel=1), ValueError, "kernel must be odd and at"),
+    (lambda: path_length("restricted", 3, radius=0), ValueError, "radius must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), ERRORS)
+def test_bad_input_is_named(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
