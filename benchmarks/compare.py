@@ -16,6 +16,7 @@ import memory
 import models
 import timing
 import torch
+import training as learning
 from timing import Times, by_turns, check_equal, measure
 
 from attention_core import greedy_decode
@@ -181,6 +182,20 @@ def decoding(args: argparse.Namespace) -> None:
                 targets.append((what, median(times.ratios(full, name)), 5.0, True))
 
 
+def training(args: argparse.Namespace) -> None:
+    print("\n### Training, chapter 10's model and batches\n")
+    print(f"{learning.STEPS} updates at a time: batches, loss, gradient, clipping, Adam.")
+    print_table(["model", "pairs", "updates per second", "this : torch"])
+    runs = learning.runs()
+    times = by_turns(runs, pairs=args.pairs, budget=5 * args.budget)
+    for name in runs:
+        speed = f"{learning.STEPS * 1000 / times.median_ms(name):.1f}"
+        print_row(name, times.pairs, speed, ratio(times, "torch", name))
+        if name == "fused":  # the one that the chapter trains
+            what = f"updates per second, chapter 10's model, {name} : torch"
+            targets.append((what, median(times.ratios("torch", name)), 1.0, True))
+
+
 def peaks(args: argparse.Namespace) -> None:
     print("\n### Peak memory of one attention, forward and backward\n")
     print("One sentence, one head, d_k 64, MiB above the inputs. Exponent of growth: log-log")
@@ -198,6 +213,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], None]] = {
     "transformer": transformer,
     "attention": attention,
     "decoding": decoding,
+    "training": training,
     "x-transformers": x_transformers,
     "memory": peaks,
 }
@@ -225,6 +241,8 @@ def main() -> None:
     torch.manual_seed(0)
     # torch's fast path says of itself that it is a prototype.
     warnings.filterwarnings("ignore", message="The PyTorch API of nested tensors")
+    # And that it is not taken in pre-norm.
+    warnings.filterwarnings("ignore", message="enable_nested_tensor is True")
     print(
         f"torch {torch.__version__}, CPU, {args.threads} threads, float32, "
         f"{'CPU' if args.cpu_time else 'wall'} time. ",
