@@ -16,7 +16,7 @@ from copying_transformer import PAD, SIZES, build, ids
 from torch import nn
 from torch.testing import assert_close
 
-from attention_core import save_checkpoint, sequence_loss, shift_targets
+from attention_core import greedy_decode, save_checkpoint, sequence_loss, shift_targets
 from attention_core.fitting import (
     Accuracy,
     evaluate,
@@ -336,6 +336,13 @@ def test_a_rate_of_numpy_can_be_saved(tmp_path):
 # ------------------------------------------------------------ several processes
 
 
+def written(model: nn.Module) -> list[list[int]]:
+    """What the trained model writes for four sources, whose exact match is then the same."""
+    model.eval()
+    src = Pairs()[STEPS][0]
+    return greedy_decode(model, src, bos_id=BOS, eos_id=EOS, max_len=13).tolist()
+
+
 def two_processes(folder: Path) -> None:
     """What each of the processes does; the tests below read what they leave."""
     dist.init_process_group("gloo")
@@ -346,7 +353,8 @@ def two_processes(folder: Path) -> None:
     # Weights that differ at first: all take those of process 0.
     model, sgd = trainee(seed=rank, kind=torch.optim.SGD)
     losses = fit(model, Pairs(), steps=STEPS, optimizer=sgd, progress=True, **options)
-    torch.save({"losses": losses, "model": model.state_dict()}, folder / f"joined{rank}.pt")
+    result = {"losses": losses, "model": model.state_dict(), "written": written(model)}
+    torch.save(result, folder / f"joined{rank}.pt")
 
     # Interrupted and resumed with dropout, which differs between the processes.
     whole = trainee(dropout=0.3)
@@ -391,6 +399,7 @@ def test_two_processes_learn_what_one_learns_from_the_joined_batch(joined):
     losses = fit(model, Pairs(), steps=STEPS, optimizer=sgd, **options)
     results = [torch.load(joined / f"joined{rank}.pt", weights_only=True) for rank in (0, 1)]
     for result in results:
+        assert result["written"] == written(model)
         assert result["losses"] == pytest.approx(losses, rel=1e-10)
         assert_close(result["model"], model.state_dict(), rtol=1e-10, atol=1e-10)
     assert_close(results[0], results[1], rtol=0, atol=0)
