@@ -8,35 +8,17 @@ from __future__ import annotations
 
 import base64
 import io
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import site_checks as checks
 from booksite import fonts, palette
 from fontTools.ttLib import TTFont
-from site_browser import PHONE, WIDE, chromium, search, served, visit, without_scripts
+from site_browser import PHONE, WIDE, search, visit, without_scripts
 
 BOOK = Path(__file__).parents[1]
 PLAIN_LIMIT, CHAPTER_LIMIT, REQUEST_LIMIT = 170_000, 300_000, 30
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if os.environ.get("SITE_DIR"):
-        return Path(os.environ["SITE_DIR"]).resolve()
-    output = tmp_path_factory.mktemp("site")
-    start = "from jupyter_book.cli.main import main; main()"  # it has no -m form
-    command = [sys.executable, "-c", start, "build", BOOK, "--path-output", output]
-    run = subprocess.run(
-        [*command, "-W", "-n", "--keep-going"],
-        check=False, capture_output=True, encoding="utf-8",
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
-    return output / "_build" / "html"
 
 
 @pytest.fixture(scope="session")
@@ -159,18 +141,6 @@ def test_role_colours_are_legible(role):
 
 
 # --- in a browser -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def address(site, tmp_path_factory):
-    with served(site, tmp_path_factory.mktemp("served")) as base:
-        yield base
 
 
 def test_pages_work_in_a_browser(site, pages, browser, address):

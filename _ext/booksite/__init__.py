@@ -3,6 +3,7 @@
 ``mathml``       formulas as MathML, translated while the book is built
 ``disclosure``   folded admonitions as <details>, which work without JavaScript
 ``pages``        each written page: what it loads, and what a reader's software needs
+``live``         live figures: their scripts, on the pages that have them
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 
@@ -12,7 +13,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import disclosure, fonts, mathml, pages
+from . import disclosure, fonts, live, mathml, pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -24,7 +25,7 @@ def _note_changes(app: Sphinx, config: Config) -> None:
     """Have all pages written again when this extension or a stylesheet changes."""
     digest = hashlib.sha256()
     here, static = Path(__file__).parent, Path(app.srcdir) / "_static"
-    for path in sorted([*here.glob("*.py"), *static.glob("*.css")]):
+    for path in sorted([*here.glob("*.py"), *static.glob("*.css"), *live.sources(app)]):
         digest.update(path.read_bytes())
     config.booksite_digest = digest.hexdigest()
 
@@ -50,6 +51,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-updated", _renumber_citations, priority=900)
     mathml.setup(app)
     disclosure.setup(app)
+    live.setup(app)  # before pages, which finishes what stands there
     pages.setup(app)
     fonts.setup(app)  # after pages: it reads the finished pages
     return {"parallel_read_safe": True, "parallel_write_safe": True}

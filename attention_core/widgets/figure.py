@@ -1,0 +1,250 @@
+"""What all live figures share: traits that follow the page, numbers, and a table for readers
+without JavaScript.
+
+A figure is written twice, as a Python class and as a JavaScript module of the same name.
+Both turn the same state into the same numbers, Python by `attention_core`; tests compare
+them. In Jupyter the two talk through `anywidget`. On a page without a kernel the module
+runs alone, from the state that the stored output carries.
+"""
+
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+HERE = Path(__file__).parent
+#: Nested dicts and lists of numbers, by the names under which a figure shows them.
+Numbers = dict[str, Any]
+
+
+def script_of(name: str) -> str:
+    """The module of a figure, with what all modules share before it."""
+    return f"{_read('shared.js')}\n{_read(f'{name}.js')}"
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def as_tensor(value: Any) -> Tensor:
+    """Numbers of any kind as a float64 tensor that shares nothing with them.
+
+    >>> as_tensor([[1, 2]])
+    tensor([[1., 2.]], dtype=torch.float64)
+    """
+    try:
+        result = torch.as_tensor(value)
+        result = result.detach().to("cpu", torch.float64).clone()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"value must be numbers, got {type(value).__name__}: {error}") from None
+    return result
+
+
+class TensorTrait(traitlets.TraitType[Tensor, Any]):
+    """A tensor that a page can read and write.
+
+    Args:
+        shape: the sizes of its axes; None for any, a name for one that several axes share
+        bounds: the least and the greatest number allowed
+
+    >>> class Pair(traitlets.HasTraits):
+    ...     a = TensorTrait([3.0, 1.0], shape=(2,))
+    >>> Pair(a=(1, 2)).a
+    tensor([1., 2.], dtype=torch.float64)
+    >>> Pair(a=[1, 2, 3])
+    Traceback (most recent call last):
+    traitlets.traitlets.TraitError: a must have shape (2,), got (3,)
+    """
+
+    info_text = "a tensor or nested lists of numbers"
+
+    def __init__(
+        self,
+        default: Any,
+        *,
+        shape: Sequence[int | str | None],
+        bounds: tuple[float, float] | None = None,
+    ) -> None:
+        super().__init__(default_value=as_tensor(default))
+        self.shape, self.bounds = tuple(shape), bounds
+        self.tag(sync=True, to_json=_to_json, from_json=_from_json)
+
+    def validate(self, obj: Any, value: Any) -> Tensor:
+        try:
+            tensor = as_tensor(value)
+        except TypeError as error:
+            raise traitlets.TraitError(f"{self.name} must be {self.info_text}: {error}") from None
+        sizes: dict[str, int] = {}
+        fits = tensor.dim() == len(self.shape) and all(
+            wanted is None
+            or size == (sizes.setdefault(wanted, size) if isinstance(wanted, str) else wanted)
+            for wanted, size in zip(self.shape, tensor.shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join("any" if n is None else str(n) for n in self.shape)
+            wanted += "," if len(self.shape) == 1 else ""
+            raise traitlets.TraitError(
+                f"{self.name} must have shape ({wanted}), got {tuple(tensor.shape)}"
+            )
+        if not tensor.isfinite().all():
+            raise traitlets.TraitError(f"{self.name} must be finite, got {tensor.tolist()}")
+        if self.bounds is not None and tensor.numel():
+            low, high = self.bounds
+            if tensor.min() < low or tensor.max() > high:
+                raise traitlets.TraitError(
+                    f"{self.name} must lie between {low:g} and {high:g}, "
+                    f"got {tensor.min():g} to {tensor.max():g}"
+                )
+        return tensor
+
+
+def _to_json(value: Tensor, _: Any) -> Any:
+    return value.tolist()
+
+
+def _from_json(value: Any, _: Any) -> Any:
+    return value
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """A number as figures show it: fixed decimals, and zero without a sign.
+
+    >>> number_text(-0.00001), number_text(2.5, digits=1), number_text(float("-inf"))
+    ('0.0000', '2.5', '−∞')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+class Table:
+    """The plain form of a figure: what a reader sees where scripts do not run.
+
+    Args:
+        caption: what the numbers are
+        columns: heads of the columns, that of the labels first
+        rows: a label, then numbers or texts
+
+    >>> Table("Scores", ["", "score"], [["Your", 0.9544]]).rows
+    [['Your', '0.9544']]
+    """
+
+    def __init__(self, caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        self.caption, self.columns = caption, list(columns)
+        self.rows = [
+            [number_text(cell) if isinstance(cell, float) else str(cell) for cell in row]
+            for row in rows
+        ]
+
+    def html(self) -> str:
+        def cells(tag: str, texts: Sequence[str], scope: str = "") -> str:
+            return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
+
+        head = f"<tr>{cells('th', self.columns, ' scope=col')}</tr>"
+        body = "".join(
+            f"<tr>{cells('th', row[:1], ' scope=row')}{cells('td', row[1:])}</tr>"
+            for row in self.rows
+        )
+        caption = f"<caption>{html.escape(self.caption)}</caption>"
+        return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+class LiveFigure(anywidget.AnyWidget):
+    """A figure that answers at once, in Jupyter and on a page without a kernel.
+
+    A subclass names its module, defines traits with ``sync=True`` as its state, and says
+    which numbers it shows and how they look as a table. Reading a trait gives what the
+    reader has set with the mouse; setting it moves the figure.
+    """
+
+    #: Name of the module beside this file, without ``.js``.
+    module: ClassVar[str] = ""
+    #: About how high it is on a wide page and on a phone, in pixels: kept free in advance.
+    heights: ClassVar[tuple[int, int]] = (320, 420)
+
+    _css = _read("live.css")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        # anywidget makes a class of its own for each figure, with _esm as a trait.
+        if cls.module and "_esm" not in vars(cls):
+            cls._esm = script_of(cls.module)
+        super().__init_subclass__(**options)
+
+    def numbers(self) -> Numbers:
+        """All that the figure shows, computed by `attention_core` from its traits."""
+        raise NotImplementedError
+
+    def table(self) -> Table:
+        """The same for readers without JavaScript."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """The traits that the page reads and writes, as plain data."""
+        return {
+            name: _plain(getattr(self, name))
+            for name in sorted(self.traits(sync=True))
+            if not name.startswith("_") and name not in _OWN
+        }
+
+    def __repr__(self) -> str:
+        # What nbval compares: no address, nothing that differs from run to run.
+        return f"{type(self).__name__}()"
+
+    def static_html(self) -> str:
+        """The stored form: the state for the script, the table for everyone else."""
+        state = json.dumps(self.state(), ensure_ascii=False, sort_keys=True)
+        safe = state.replace("</", "<\\/")  # or a text could end the script
+        wide, narrow = self.heights
+        return (
+            f'<div class="live" data-live="{self.module}" '
+            f'style="--wide:{wide}px;--narrow:{narrow}px">'
+            f'<script type="application/json">{safe}</script>'
+            f"{self.table().html()}</div>"
+        )
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        made = super()._repr_mimebundle_(**options)
+        data, metadata = made if isinstance(made, tuple) else (made, {})
+        data = dict(cast(Mapping[str, Any], data or {}))
+        data["text/html"] = self.static_html()
+        data["text/plain"] = repr(self)
+        return data, metadata
+
+
+_OWN = {"layout", "tabbable", "tooltip", "comm", "keys"}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def flatten(numbers: Any, prefix: str = "") -> dict[str, float]:
+    """Every number by its path, as the page names it.
+
+    >>> flatten({"weights": [[0.5]], "dot": 2.0})
+    {'weights.0.0': 0.5, 'dot': 2.0}
+    """
+    if isinstance(numbers, Tensor):
+        numbers = numbers.tolist()
+    if isinstance(numbers, Mapping):
+        items: Any = numbers.items()
+    elif isinstance(numbers, (list, tuple)):
+        items = enumerate(numbers)
+    else:
+        return {prefix: float(numbers)}
+    flat: dict[str, float] = {}
+    for key, value in items:
+        flat |= flatten(value, f"{prefix}.{key}" if prefix else str(key))
+    return flat

@@ -1,0 +1,238 @@
+"""Live figures in a real browser: every control, by mouse, finger and keyboard.
+
+After each move the numbers on the page must be those of `attention_core` for the state that
+the page now has.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from live_states import FIGURES, differences, shown_text
+from site_browser import PHONE, WIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Locator
+    from playwright.sync_api import Page as Tab
+
+_PLACE = re.compile(r'data-live="(\w+)"')
+
+# NaN and infinities do not survive the way to Python as numbers.
+_READ = """root => {
+  const plain = x => typeof x === 'number' ? String(x)
+    : Array.isArray(x) ? x.map(plain)
+    : Object.fromEntries(Object.entries(x).map(([k, v]) => [k, plain(v)]));
+  return {
+    state: root.figure.state(),
+    numbers: plain(root.figure.numbers()),
+    shown: [...root.querySelectorAll('[data-key]')].map(
+      e => [e.dataset.key, Number(e.dataset.digits), e.textContent]),
+  };
+}"""
+
+
+def places(site: Path) -> list[tuple[Path, int, str]]:
+    """Every live figure of the site: its page, its place there, its module."""
+    found = []
+    for path in sorted(site.rglob("*.html")):
+        if "_static" not in path.parts:
+            names = _PLACE.findall(path.read_text(encoding="utf-8"))
+            found += [(path, number, name) for number, name in enumerate(names)]
+    return found
+
+
+@pytest.fixture(scope="session")
+def figures(site):
+    found = places(site)
+    assert {name for _, _, name in found} == set(FIGURES), "figures without a page, or unknown"
+    return found
+
+
+def _floats(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _floats(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_floats(value) for value in tree]
+    return float(tree)
+
+
+def _at(tree: Any, path: str) -> float:
+    for key in path.split("."):
+        tree = tree[int(key) if isinstance(tree, list) else key]
+    return tree
+
+
+def check(root: Locator, module: str) -> tuple[dict[str, Any], list[str]]:
+    """The state of a figure, and where its numbers are wrong or not what is written."""
+    read = root.evaluate(_READ)
+    numbers = _floats(read["numbers"])
+    problems = differences(module, read["state"], numbers)
+    for key, digits, text in read["shown"]:
+        wanted = shown_text(_at(numbers, key), digits)
+        if text != wanted:
+            problems.append(f"{module} writes {text!r} for {key} = {wanted}")
+    if len(read["shown"]) < 3:
+        problems.append(f"{module} shows hardly any numbers")
+    return read["state"], problems
+
+
+# --- one way of moving each kind of control, for each way of touching it ------------------
+
+
+def _centre(control: Locator) -> tuple[float, float]:
+    box = control.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def _touch_drag(tab: Tab, start: tuple[float, float], by: tuple[float, float]) -> None:
+    session = tab.context.new_cdp_session(tab)
+    x, y = start
+    for kind, share in (("touchStart", 0), ("touchMove", 0.5), ("touchMove", 1), ("touchEnd", 1)):
+        points = [{"x": x + share * by[0], "y": y + share * by[1]}]
+        session.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [] if kind == "touchEnd" else points},
+        )
+
+
+def moves(tab: Tab, control: Locator, way: str) -> Iterator[None]:
+    """Move a control in one way or two; the caller looks after each."""
+    kind = control.evaluate("e => e.type || e.getAttribute('role')")
+    control.scroll_into_view_if_needed()
+    x, y = _centre(control)
+    box = control.bounding_box()
+    if way == "keyboard":
+        control.focus()
+        keys = {"range": ["ArrowRight", "ArrowLeft"], "slider": ["ArrowUp", "ArrowLeft"],
+                "radio": ["ArrowDown", "Space"], "checkbox": ["Space"],
+                "submit": ["Enter"], "button": ["Enter", "Space"]}  # fmt: skip
+        for key in keys[kind]:
+            tab.keyboard.press(key)
+            yield
+    elif kind == "range":
+        for share in (0.8, 0.3):
+            spot = {"x": box["width"] * share, "y": box["height"] / 2}
+            control.tap(position=spot) if way == "finger" else control.click(position=spot)
+            yield
+    elif kind == "slider":
+        for by in ((30, -20), (-50, 45)):
+            if way == "finger":
+                _touch_drag(tab, _centre(control), by)
+            else:
+                x, y = _centre(control)
+                tab.mouse.move(x, y)
+                tab.mouse.down()
+                tab.mouse.move(x + by[0], y + by[1], steps=3)
+                tab.mouse.up()
+            yield
+    else:
+        control.tap() if way == "finger" else control.click()
+        yield
+
+
+WAYS = {"mouse": WIDE, "finger": PHONE, "keyboard": WIDE}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_are_right_after_every_move(site, figures, browser, address, way):
+    problems: list[str] = []
+    for path, number, module in figures:
+        tab = _open(browser, address + path.relative_to(site).as_posix(), way, problems)
+        root = tab.locator("div[data-live] > .live-figure").nth(number)
+        state, found = check(root, module)
+        problems += [f"at first: {problem}" for problem in found]
+        moved: dict[str, bool] = {}
+        for control in root.locator("[data-control]").all():
+            name = control.get_attribute("data-control")
+            moved.setdefault(name, False)
+            if not control.is_visible() or control.is_disabled():
+                continue
+            for _ in moves(tab, control, way):
+                after, found = check(root, module)
+                moved[name] = moved[name] or after != state
+                state = after
+                problems += [f"{name}, {way}: {problem}" for problem in found]
+        problems += [f"{module}: {n} does not answer ({way})" for n, ok in moved.items() if not ok]
+        problems += [f"{module} has no control"] * (not moved)
+        tab.context.close()
+    assert not problems, "\n".join(dict.fromkeys(problems))
+
+
+def _open(browser: Browser, address: str, way: str, problems: list[str]) -> Tab:
+    context = browser.new_context(
+        viewport={"width": WAYS[way], "height": 900},
+        has_touch=way == "finger",
+        reduced_motion="reduce",
+    )
+    tab = context.new_page()
+    tab.on("pageerror", lambda error: problems.append(f"page error: {error}"))
+    tab.on(
+        "console",
+        lambda m: m.type in ("error", "warning") and problems.append(f"console: {m.text}"),
+    )
+    tab.goto(address, wait_until="load")
+    return tab
+
+
+def test_figures_start_when_the_page_is_a_file(figures, browser):
+    for path, number, module in figures:
+        context = browser.new_context()
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        root = tab.locator("div[data-live] > .live-figure").nth(number)
+        _, problems = check(root, module)
+        assert not problems, "\n".join(problems)
+        context.close()
+
+
+def test_without_javascript_a_table_says_the_same(figures, browser):
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    for path, number, module in figures:
+        tab.goto(path.as_uri())
+        place = tab.locator("div[data-live]").nth(number)
+        text = path.read_text(encoding="utf-8")
+        state = list(re.finditer(r'data-live="\w+".*?<script[^>]*>(.*?)</script>', text, re.S))
+        figure = FIGURES[module](**json.loads(state[number][1]))
+        table = place.locator("table")
+        assert table.is_visible()
+        assert table.locator("caption").inner_text() == figure.table().caption
+        shown = [
+            [cell.inner_text() for cell in row.locator("th, td").all()]
+            for row in table.locator("tbody tr").all()
+        ]
+        assert shown == figure.table().rows
+    context.close()
+
+
+def test_a_figure_leaves_the_room_that_it_was_given(figures, browser, site, address):
+    """So nothing moves when it starts: the kept height is its height, nearly."""
+    for width in (WIDE, PHONE):
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        tab = context.new_page()
+        for path, number, module in figures:
+            tab.goto(address + path.relative_to(site).as_posix())
+            place = tab.locator("div[data-live]").nth(number)
+            kept = FIGURES[module].heights[0 if width == WIDE else 1]
+            needed = place.locator("> .live-figure").bounding_box()["height"]
+            assert needed <= kept + 2, f"{module} needs {needed:.0f} px at {width}, kept are {kept}"
+            assert needed >= kept - 60, f"{module} needs {needed:.0f} px at {width}, of {kept}"
+        context.close()
+
+
+def test_role_colours_of_figures_are_those_of_the_book():
+    from booksite import palette
+
+    from attention_core.widgets.figure import HERE
+
+    css = (HERE / "live.css").read_text(encoding="utf-8")
+    for role, light in palette.ROLE_COLORS.items():
+        assert f"--live-{role}: var(--role-{role}, {light});" in css
+        assert f"--live-{role}: {palette.ROLE_COLORS_DARK[role]};" in css
