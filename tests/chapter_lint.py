@@ -25,7 +25,7 @@ SECTIONS = {
     "summary": "summary",
 }  # fmt: skip
 WORDS = (700, 1900)
-CODE_CELLS, CODE_LINES, LINE_WIDTH, TABLE = 30, 15, 80, 6
+CODE_CELLS, CODE_LINES, LINE_WIDTH, TABLE = 31, 15, 80, 6
 
 TAGS = re.compile(r"raises-exception|hide-(?:cell|input|output)|(?:exercise|check|solution)-\d")
 MACHINE = re.compile(

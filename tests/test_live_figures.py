@@ -15,7 +15,7 @@ import pytest
 import torch
 import traitlets
 from booksite import live
-from live_states import FIGURES, STATES, differences
+from live_states import DATA, FIGURES, STATES, differences
 
 from attention_core.widgets import SimpleAttention, TwoVectors
 from attention_core.widgets.figure import HERE, TensorTrait, as_tensor, script_of
@@ -41,7 +41,8 @@ def node() -> str:
 def from_javascript(module: str, states: list, folder: Path) -> list:
     file = folder / f"{module}.mjs"
     file.write_text(script_of(module), encoding="utf-8")
-    asked = json.dumps({"module": file.as_uri(), "states": states})
+    data = DATA[module]() if module in DATA else None
+    asked = json.dumps({"module": file.as_uri(), "states": states, "data": data})
     run = subprocess.run(
         [node(), NODE_SCRIPT], input=asked, capture_output=True, encoding="utf-8", check=False
     )

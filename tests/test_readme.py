@@ -13,7 +13,6 @@ INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 def test_the_front_picture_is_the_verified_picture_of_chapter_2():
     assert front_picture.COPY.read_bytes() == front_picture.source()
     assert "](_static/attention.png)" in README
-    assert "{figure} _static/attention.png" in INDEX
 
 
 def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it():

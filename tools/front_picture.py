@@ -1,4 +1,4 @@
-"""Copy the picture that README and the front page show out of its chapter.
+"""Copy the picture that README shows out of its chapter.
 
     python tools/front_picture.py
 

@@ -4,6 +4,7 @@
 ``disclosure``   folded admonitions as <details>, which work without JavaScript
 ``pages``        each written page: what it loads, and what a reader's software needs
 ``live``         live figures: their scripts, on the pages that have them
+``weights``      the model that a live figure asks for, as a script
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 

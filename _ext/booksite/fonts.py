@@ -145,7 +145,10 @@ def _text_fonts(source: Path, site: Path, pages: list[str], cache: Path) -> None
     formulas |= set("0123456789+−=()[],.√")
     css = css.replace("fonts/math.woff2", _data(cut(stix, formulas, cache, alter=narrow_roots)))
     noto = _package_file("pylopdf_fonts_zh_cn", "NotoSansSC-Regular.otf")
-    chinese = set().union(*map(chinese_characters, pages))
+    # What a live figure may write stands on no page yet, but in its script.
+    scripts = (site / "_static" / "live").glob("*.js")
+    written = [path.read_text(encoding="utf-8") for path in scripts]
+    chinese = set().union(*map(chinese_characters, [*pages, *written]))
     if noto and chinese:
         css = css.replace("fonts/chinese.woff2", _data(cut(noto, chinese, cache)))
     else:

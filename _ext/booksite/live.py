@@ -7,9 +7,15 @@ name in a table, everything inside a function of its own.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from . import weights
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -17,6 +23,9 @@ if TYPE_CHECKING:
 FOLDER = "live"
 _PLACE = re.compile(r'<div class="live" data-live="(\w+)"')
 _EXPORT = re.compile(r"^export default ", re.MULTILINE)
+# In the first lines of a module: what stands before it, and what it may load later.
+_NEEDS = re.compile(r"^// needs (\w+\.js)$", re.MULTILINE)
+_ASKS = re.compile(r"^// asks for (\w+)\.js$", re.MULTILINE)
 _FOREIGN = re.compile(r"^(?:import\b|export (?!default))", re.MULTILINE)
 
 
@@ -38,6 +47,46 @@ def script(shared: str, modules: dict[str, str], host: str) -> str:
     return "\n".join([*parts, host, "host(modules);", "})();", ""])
 
 
+def stored_figure(notebook: Path, cell_id: str) -> str:
+    """The stored form of the live figure that a cell of a notebook shows.
+
+    It was made, and is compared, when the chapter runs. Making it here would load torch.
+    """
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    outputs = [
+        out for cell in cells if cell.get("id") == cell_id for out in cell.get("outputs", [])
+    ]
+    texts = ["".join(out.get("data", {}).get("text/html", "")) for out in outputs]
+    found = [text for text in texts if _PLACE.search(text)]
+    if len(found) != 1:
+        raise ValueError(f"{notebook.name} has no cell {cell_id!r} that shows one live figure")
+    return found[0]
+
+
+class LiveFigureDirective(SphinxDirective):
+    """A chapter's live figure on a page that is not a notebook.
+
+    Its argument names the notebook, from the book's root, and the id of the cell::
+
+        ```{live-figure} chapters/02_simple_attention.ipynb#live-simple_attention
+        ```
+    """
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        name, _, cell_id = self.arguments[0].partition("#")
+        path = Path(self.env.srcdir) / name
+        # The page is read again when the notebook changes.
+        self.env.note_dependency(str(path))
+        try:
+            figure = stored_figure(path, cell_id)
+        except (OSError, ValueError) as error:
+            raise self.error(str(error)) from error
+        # In the same box as on its chapter's page, which scrolls where scripts do not run.
+        return [nodes.raw("", f'<div class="output text_html">{figure}</div>', format="html")]
+
+
 def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
@@ -54,7 +103,12 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         static.mkdir(exist_ok=True)
         file = "-".join(names)
         modules = {name: text[f"{name}.js"] for name in names}
-        made = script(text["shared.js"], modules, text["host.js"])
+        needed = sorted({file for code in modules.values() for file in _NEEDS.findall(code)})
+        shared = "\n".join(text[file] for file in ["shared.js", *needed])
+        for model in {name for code in modules.values() for name in _ASKS.findall(code)}:
+            path_of_model = Path(app.srcdir) / "attention_core" / "data" / f"{model}.pt"
+            (static / f"{model}.js").write_text(weights.script(path_of_model), encoding="utf-8")
+        made = script(shared, modules, text["host.js"])
         (static / f"{file}.js").write_text(made, encoding="utf-8")
         (static / "live.css").write_text(text["live.css"], encoding="utf-8")
         up = "../" * (len(path.relative_to(site).parts) - 1)
@@ -67,4 +121,5 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.add_directive("live-figure", LiveFigureDirective)
     app.connect("build-finished", _on_build_finished)

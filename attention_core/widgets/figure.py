@@ -10,6 +10,7 @@ runs alone, from the state that the stored output carries.
 import html
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -25,8 +26,10 @@ Numbers = dict[str, Any]
 
 
 def script_of(name: str) -> str:
-    """The module of a figure, with what all modules share before it."""
-    return f"{_read('shared.js')}\n{_read(f'{name}.js')}"
+    """The module of a figure, with what all modules share and what it needs before it."""
+    text = _read(f"{name}.js")
+    needed = re.findall(r"^// needs (\w+\.js)$", text, re.MULTILINE)
+    return "\n".join([*map(_read, ["shared.js", *needed]), text])
 
 
 def _read(name: str) -> str:
@@ -40,7 +43,8 @@ def as_tensor(value: Any) -> Tensor:
     tensor([[1., 2.]], dtype=torch.float64)
     """
     try:
-        result = torch.as_tensor(value)
+        # Plain numbers are float64 already; torch's default dtype could round them.
+        result = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
         result = result.detach().to("cpu", torch.float64).clone()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"value must be numbers, got {type(value).__name__}: {error}") from None

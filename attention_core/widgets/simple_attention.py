@@ -3,9 +3,11 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 import traitlets
+from torch import Tensor
 
-from attention_core.functional import attention_weights
+from attention_core.functional import attention_weights, scaled_dot_product_attention
 from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait, number_text
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
@@ -23,26 +25,29 @@ class SimpleAttention(LiveFigure):
     """One word looks at all words of a sentence: chapter 2's self-attention, word by word.
 
     Scores are dot products, divided by the temperature before softmax: a small one makes
-    the weights sharp, a large one makes them alike.
+    the weights sharp, a large one makes them alike. With ``cosine`` each word is cut to
+    length 1 before it is compared, so that only directions count; what is mixed stays.
 
     Args:
         words: the words, at least one
         embeddings: their numbers, (number of words, width)
         query: which word looks, counted from 0
         temperature: between 0.05 and 5
+        cosine: whether scores are cosines, so that lengths do not count
 
     >>> figure = SimpleAttention(query=1)
-    >>> [round(number, 4) for number in figure.numbers()["context"]]
+    >>> [round(number, 4) for number in figure.context.tolist()]
     [0.4419, 0.6515, 0.5683]
     """
 
     module = "simple_attention"
-    heights = (432, 464)
+    heights = (506, 576)
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     embeddings = TensorTrait(EMBEDDINGS, shape=(None, None))
     query = traitlets.Int(1, min=0).tag(sync=True)
     temperature = traitlets.Float(1.0, min=0.05, max=5.0).tag(sync=True)
+    cosine = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -65,19 +70,45 @@ class SimpleAttention(LiveFigure):
             )
         return proposal["value"]
 
-    def numbers(self) -> Numbers:
-        x = self.embeddings
-        q = x[self.query]
+    @property
+    def _compared(self) -> Tensor:
+        """The rows that are compared; a row of zeros cannot be cut to length 1."""
+        x: Tensor = self.embeddings
+        return F.normalize(x, dim=-1, eps=1e-300) if self.cosine else x
+
+    @property
+    def scores(self) -> Tensor:
+        """What the query scores each word."""
+        return self._compared @ self._compared[self.query]
+
+    @property
+    def _query_row(self) -> Tensor:
         # The package divides by the root of the width; this takes it out again.
-        sharpness = x.shape[-1] ** 0.5 / self.temperature
-        weights = attention_weights(q[None] * sharpness, x)[0]
-        parts = weights[:, None] * x
+        sharpness: float = self.embeddings.shape[-1] ** 0.5 / self.temperature
+        return self._compared[self.query][None] * sharpness
+
+    @property
+    def weights(self) -> Tensor:
+        """The shares of the words."""
+        return attention_weights(self._query_row, self._compared)[0]
+
+    @property
+    def context(self) -> Tensor:
+        """The words, mixed in these shares."""
+        return scaled_dot_product_attention(self._query_row, self._compared, self.embeddings)[0]
+
+    def numbers(self) -> Numbers:
+        x, weights = self.embeddings, self.weights
+        table = self._compared @ self._compared.mT
         return {
-            "scores": (x @ q).tolist(),
+            "scores": self.scores.tolist(),
             "weights": weights.tolist(),
-            "parts": parts.tolist(),
-            "sums": torch.cumsum(parts, dim=0).tolist(),
-            "context": (weights @ x).tolist(),
+            "sums": torch.cumsum(weights[:, None] * x, dim=0).tolist(),
+            "context": self.context.tolist(),
+            "mean": x.mean(dim=0).tolist(),
+            "lengths": x.norm(dim=-1).tolist(),
+            # How many score no other word above themselves.
+            "loyal": int((table.diag() >= table.amax(dim=-1) - 1e-9).sum()),
         }
 
     def table(self) -> Table:
@@ -88,11 +119,13 @@ class SimpleAttention(LiveFigure):
                 self.words, n["scores"], n["weights"], n["sums"], strict=True
             )
         ]
+        by = ", by cosine" if self.cosine else ""
         return Table(
-            f"What “{self.words[self.query]}” sees, temperature {self.temperature:g}",
+            f"What “{self.words[self.query]}” sees, temperature {self.temperature:g}{by}",
             ["word", "score", "weight", "sum so far"],
             rows,
         )
 
     def __repr__(self) -> str:
-        return f"SimpleAttention(query={self.query}, temperature={self.temperature:g})"
+        by = ", cosine=True" if self.cosine else ""
+        return f"SimpleAttention(query={self.query}, temperature={self.temperature:g}{by})"

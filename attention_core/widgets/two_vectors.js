@@ -3,28 +3,48 @@ const numbers = ({ q, k }) => {
   const lengthQ = live.norm(q);
   const lengthK = live.norm(k);
   // A vector of length 0 has no direction.
-  const cosine = lengthQ && lengthK ? Math.max(-1, Math.min(1, dot / (lengthQ * lengthK))) : NaN;
+  const pointing = lengthQ > 0 && lengthK > 0;
+  // Steadier than the inverse of the cosine, which is steep at both ends.
+  const across = Math.abs(q[0] * k[1] - q[1] * k[0]);
   return {
-    q, k, dot, cosine,
+    q, k, dot,
+    own: live.dot(q, q),
     length_q: lengthQ,
     length_k: lengthK,
-    angle: (Math.acos(cosine) * 180) / Math.PI,
+    cosine: pointing ? Math.max(-1, Math.min(1, dot / (lengthQ * lengthK))) : NaN,
+    angle: pointing ? (Math.atan2(across, dot) * 180) / Math.PI : NaN,
     projection: lengthK ? dot / lengthK : NaN,
   };
 };
 
-const say = ({ dot, angle, projection }) => {
-  if (Number.isNaN(angle)) return "A vector of length 0 points nowhere: no angle, and the dot product is 0.";
-  const side = Math.abs(dot) < 1e-9
-    ? "The angle is right and q throws no shadow on k: the dot product is 0."
-    : dot > 0
-      ? "The angle is acute: q's shadow falls along k, and the dot product is positive."
-      : "The angle is obtuse: q's shadow falls backwards, and the dot product is negative.";
-  return side;
+const say = ({ dot, own, angle }) => {
+  if (Number.isNaN(angle)) {
+    return "A vector of length 0 points nowhere: there is no angle, and the dot product is 0.";
+  }
+  const near = (a, b) => Math.abs(a - b) < 1e-6;
+  const direction = near(angle, 0)
+    ? "Same direction: the cosine is 1, and the dot product is one length times the other."
+    : near(angle, 180)
+      ? "Opposite directions: the cosine is −1, and the dot product is as low as these lengths allow."
+      : near(angle, 90)
+        ? "A right angle: q throws no shadow on k. The dot product is 0, however long the two are."
+        : dot > 0
+          ? "The angle is acute: q's shadow falls along k, and the dot product is positive."
+          : "The angle is obtuse: q's shadow falls backwards, and the dot product is negative.";
+  const rival = near(dot, own)
+    ? " q scores k exactly as high as itself"
+    : dot > own
+      ? " q scores k even higher than itself"
+      : "";
+  if (!rival) return direction;
+  return near(angle, 0) && near(dot, own)
+    ? `${direction} Here the two are the same vector.`
+    : `${direction}${rival}: that is the work of k's length.`;
 };
 
 const build = (view) => {
-  const plane = live.plane(view, { reach: 4, label: "Two vectors in the plane" });
+  const reach = 4;
+  const plane = live.plane(view, { reach, label: "Two vectors in the plane" });
   const foot = (n) => {
     const squared = live.dot(n.k, n.k);
     return squared ? n.k.map((x) => (x * n.dot) / squared) : null;
@@ -35,15 +55,49 @@ const build = (view) => {
   plane.handle("q", { role: "query", name: "q" });
   const facts = live.facts(view, [
     ["length of q", "length_q", { role: "query" }],
-    ["length of k", "length_k", { role: "key" }],
-    ["angle in degrees", "angle", { digits: 2 }],
-    ["cosine of the angle", "cosine"],
-    ["shadow of q on k", "projection"],
-    ["dot product", "dot", { role: "scores" }],
+    [["× cosine of ", live.number(view, "angle", { digits: 2 }), "°"], "cosine"],
+    ["= shadow of q on k", "projection"],
+    ["× length of k", "length_k", { role: "key" }],
+    ["= dot product", "dot", { role: "scores" }],
+    ["q with itself", "own", { role: "scores" }],
   ]);
+  facts.classList.add("live-sum");
+
+  // Buttons that keep one thing and change the other.
+  const fits = (vector) => vector.every((x) => Math.abs(x) <= reach);
+  const turned = (cosine, sine) => ({ q, k }) => {
+    const [x, y] = k.map((value) => value / live.norm(k));
+    const to = [x * cosine - y * sine, x * sine + y * cosine];
+    const longest = reach / Math.max(...to.map(Math.abs)); // the frame may cut it
+    return to.map((value) => value * Math.min(live.norm(q), longest));
+  };
+  const pointing = ({ q, k }) => live.norm(q) > 0 && live.norm(k) > 0;
+  const press = (label, name, key, change, possible) => {
+    const button = live.button(label, () => view.set(key, change(view.state())));
+    button.dataset.control = name;
+    view.each((_, state) => {
+      button.disabled = !possible(state);
+    });
+    return button;
+  };
+  const longer = (factor) => ({ k }) => k.map((x) => x * factor);
+  const groups = [
+    ["Turn q", [
+      ["along k", "turn", "q", turned(1, 0), pointing],
+      ["across k", "turn", "q", turned(0, 1), pointing],
+      ["against k", "turn", "q", turned(-1, 0), pointing],
+    ]],
+    ["Make k", [
+      ["twice as long", "length", "k", longer(2), (state) => live.norm(state.k) > 0 && fits(longer(2)(state))],
+      ["half as long", "length", "k", longer(0.5), (state) => live.norm(state.k) > 0.2],
+    ]],
+  ];
   return [
     live.make("p.live-lead", {}, "Drag the tips of the arrows, or move them with the arrow keys."),
     live.make("div.live-columns", {}, plane.svg, facts),
+    live.make("div.live-presses", {}, groups.map(([label, buttons]) =>
+      live.make("div.live-press", { role: "group", "aria-label": label },
+        live.make("span.live-lead", {}, label), buttons.map((parts) => press(...parts))))),
     live.reading(view, say),
   ];
 };

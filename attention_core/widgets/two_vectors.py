@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait
 
@@ -11,9 +12,10 @@ from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrai
 class TwoVectors(LiveFigure):
     """Two vectors in the plane; drag their tips.
 
-    Shown are both lengths, the angle between them, the length of q's shadow on k (its
-    projection), the dot product, and the cosine. The dot product is the shadow times the
-    length of k, whatever the angle.
+    Shown is the dot product as a product of three numbers: the length of q, the cosine of
+    the angle (these two make q's shadow on k, its projection), and the length of k. Beside
+    it stands what q would score with itself. Buttons turn q without changing its length and
+    change the length of k without turning it.
 
     Args:
         q, k: the two vectors, two numbers each, between -4 and 4
@@ -21,45 +23,68 @@ class TwoVectors(LiveFigure):
     >>> figure = TwoVectors(q=[3, 4], k=[2, 0])
     >>> [round(figure.numbers()[name], 4) for name in ("dot", "cosine", "projection")]
     [6.0, 0.6, 3.0]
+    >>> figure.k = 2 * figure.k
+    >>> figure.dot
+    tensor(12., dtype=torch.float64)
     """
 
     module = "two_vectors"
-    heights = (432, 664)
+    heights = (512, 752)
 
-    q = TensorTrait([1.0, 3.0], shape=(2,), bounds=(-4, 4))
-    k = TensorTrait([3.0, 1.0], shape=(2,), bounds=(-4, 4))
+    q = TensorTrait([0.0, 3.0], shape=(2,), bounds=(-4, 4))
+    k = TensorTrait([2.0, 1.5], shape=(2,), bounds=(-4, 4))
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
 
+    @property
+    def dot(self) -> Tensor:
+        """The dot product of q and k."""
+        return torch.dot(self.q, self.k)
+
+    @property
+    def cosine(self) -> Tensor:
+        """The cosine of the angle between q and k; nan if one of them has length 0."""
+        return torch.tensor(self.numbers()["cosine"], dtype=torch.float64)
+
     def numbers(self) -> Numbers:
         q, k = self.q, self.k
-        dot = torch.dot(q, k).item()
+        dot = self.dot.item()
         length_q, length_k = q.norm().item(), k.norm().item()
         # A vector of length 0 has no direction: angle, cosine and shadow are not defined.
-        cosine = dot / (length_q * length_k) if length_q and length_k else math.nan
-        cosine = max(-1.0, min(1.0, cosine)) if cosine == cosine else cosine
+        cosine = angle = math.nan
+        if length_q and length_k:
+            cosine = max(-1.0, min(1.0, dot / (length_q * length_k)))
+            # Steadier than the inverse of the cosine, which is steep at both ends.
+            across = abs(q[0] * k[1] - q[1] * k[0]).item()
+            angle = math.degrees(math.atan2(across, dot))
         return {
             "q": q.tolist(),
             "k": k.tolist(),
             "length_q": length_q,
             "length_k": length_k,
             "dot": dot,
+            "own": torch.dot(q, q).item(),
             "cosine": cosine,
-            "angle": math.degrees(math.acos(cosine)) if cosine == cosine else math.nan,
+            "angle": angle,
             "projection": dot / length_k if length_k else math.nan,
         }
 
     def table(self) -> Table:
         n = self.numbers()
         names = {
-            "length of q": "length_q",
-            "length of k": "length_k",
             "angle in degrees": "angle",
+            "length of q": "length_q",
             "cosine of the angle": "cosine",
             "shadow of q on k": "projection",
-            "dot product": "dot",
+            "length of k": "length_k",
+            "dot product of q and k": "dot",
+            "dot product of q with itself": "own",
         }
         rows = [[label, n[name]] for label, name in names.items()]
         q, k = (", ".join(f"{x:g}" for x in vector) for vector in (n["q"], n["k"]))
         return Table(f"q = ({q}), k = ({k})", ["", "number"], rows)
+
+    def __repr__(self) -> str:
+        q, k = (", ".join(f"{x:.2f}" for x in vector.tolist()) for vector in (self.q, self.k))
+        return f"TwoVectors(q=[{q}], k=[{k}])"

@@ -1,0 +1,128 @@
+const noise = 1e-9; // rounding moves an output by less, a changed word by far more
+
+const attend = (x, mask) => {
+  const scores = live.scale(live.matmul(x, live.transpose(x)), 1 / Math.sqrt(x[0].length));
+  const weights = scores.map((row, i) =>
+    live.softmax(row.map((score, j) => (mask[i][j] ? score : -Infinity))));
+  return { weights, contexts: live.matmul(weights, x) };
+};
+
+const numbers = ({ embeddings, mask, layers }) => {
+  const stack = (x) => {
+    for (let layer = 0; layer < layers; layer += 1) x = attend(x, mask).contexts;
+    return x;
+  };
+  // Change one input, see which outputs move: 1 more on its first number, 2 more on its last.
+  const width = embeddings[0].length;
+  const before = stack(embeddings);
+  const columns = embeddings.map((_, j) => {
+    const changed = embeddings.map((row, i) =>
+      (i === j ? row.map((x, n) => x + 1 + (width > 1 ? n / (width - 1) : 0)) : row));
+    return stack(changed).map((row, i) => Math.max(...row.map((x, n) => Math.abs(x - before[i][n]))));
+  });
+  const reach = live.transpose(columns);
+  const { weights } = attend(embeddings, mask);
+  const count = (test) => reach.reduce((sum, row, i) => sum + row.filter((x, j) => test(x, i, j)).length, 0);
+  return {
+    weights, reach,
+    sums: weights.map((row) => row.reduce((a, b) => a + b, 0)),
+    permitted: count((_, i, j) => mask[i][j]),
+    reached: count((x) => x > noise),
+    future: count((x, i, j) => x > noise && j > i),
+  };
+};
+
+const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
+  if (permitted === 0) return "All is forbidden: every row adds up to 0, and no output moves, whatever the input.";
+  const name = (i) => `“${words[i]}”`;
+  // The pair that lies farthest apart among those that pass.
+  const farthest = (test) =>
+    reach.flatMap((row, i) => row.map((x, j) => [i, j]).filter(([, j]) => row[j] > noise && test(i, j)))
+      .reduce((best, [i, j]) => (best && Math.abs(best[0] - best[1]) > Math.abs(i - j) ? best : [i, j]), null);
+  const said = [];
+  const empty = words.map((_, i) => i).filter((i) => sums[i] === 0);
+  if (empty.length) {
+    said.push(`${empty.map(name).join(", ")} may look at nothing: the row adds up to 0, and nothing is taken along.`);
+  }
+  if (future) {
+    // Without a permitted cell above the diagonal no number of layers reaches one.
+    const [i, j] = farthest((m, n) => n > m && mask[m][n]).map(name);
+    said.push(`${empty.length ? "The" : "Every row adds up to 1, and yet the"} future leaks: ` +
+      `${i} may look at ${j}, which stands after it.`);
+  } else {
+    said.push("Nothing above the stairs: the future does not change the past.");
+  }
+  const detour = farthest((i, j) => !mask[i][j] && i !== j && (j > i || !future));
+  const own = farthest((i, j) => !mask[i][j] && i === j);
+  if (detour) {
+    const [i, j] = detour.map(name);
+    said.push(`${i} may not look at ${j}, but through ${layers} layers it hears of it, by way of others.`);
+  } else if (own) {
+    said.push(`${name(own[0])} may not look at itself, but it still asks: its own query moves its output.`);
+  }
+  return said.join(" ");
+};
+
+const presets = {
+  all: () => true,
+  causal: (i, j) => j <= i,
+  padding: (i, j, n) => j < Math.ceil(n / 2),
+  window: (i, j) => j === i || j === i - 1,
+};
+
+const build = (view) => {
+  const { words } = view.state();
+  const all = words.map((_, i) => i);
+  const painter = live.paint(view, "mask", {
+    path: "weights", rows: words, columns: words, sums: "sums", caption: "Mask and weights: the word on the left looks at the word above",
+    label: (row, column) => `${row} may look at ${column}`,
+  });
+  const map = live.grid(view, {
+    path: "reach", rows: words, columns: words, role: "muted", caption: "Reach: how far an output (left) moves when an input changes",
+    shade: (x) => (x > noise ? 0.15 + 0.6 * Math.min(1, x / 2.2) : 0),
+  });
+  const cells = [...map.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
+  view.each(({ reach }, { mask }) => {
+    for (const i of all) {
+      for (const j of all) {
+        cells[i][j].classList.toggle("still", reach[i][j] <= noise);
+        cells[i][j].classList.toggle("detour", reach[i][j] > noise && !mask[i][j]);
+      }
+    }
+  });
+  for (const table of [painter, map]) {
+    table.querySelectorAll("tbody tr").forEach((row, i) => {
+      const line = row.querySelectorAll("td");
+      if (i + 1 === all.length) return;
+      line[i].classList.add("stair-right");
+      line[i + 1].classList.add("stair-below");
+    });
+  }
+  const buttons = Object.entries(presets).map(([name, may]) => {
+    const wanted = all.map((i) => all.map((j) => may(i, j, all.length)));
+    const button = live.button(name, () => view.set("mask", wanted));
+    button.dataset.control = "preset";
+    view.each((_, { mask }) => {
+      button.setAttribute("aria-pressed", String(all.every((i) => all.every((j) => mask[i][j] === wanted[i][j]))));
+    });
+    return button;
+  });
+  const counted = (path) => live.number(view, path, { digits: 0 });
+  const reading = live.reading(view, say);
+  reading.classList.add("tall");
+  return [
+    live.make("p.live-lead", {}, "Click cells, or paint by dragging; arrow keys and space do the same. " +
+      "Filled means “may look”, hatched “may not”. Then add layers."),
+    live.make("div.live-buttons", { role: "group", "aria-label": "Masks to start from" }, buttons),
+    live.choice(view, "layers", { label: "layers", options: [1, 2, 3, 4, 5].map((n) => [n, String(n)]) }),
+    live.make("div.live-columns.live-stairs", {}, painter, map),
+    live.make(
+      "p.live-after", {}, "Permitted ", counted("permitted"), ", reached ", counted("reached"),
+      ` of ${words.length ** 2}. From the future (above the stairs) `, counted("future"), ". Dashed: reached though forbidden.",
+    ),
+    reading,
+  ];
+};
+
+const figure = { state: ["words", "embeddings", "mask", "layers"], numbers, build };
+export default { ...figure, render: live.render(figure) };

@@ -1,0 +1,137 @@
+"""Paint a mask, and see what it promises: which inputs reach which outputs."""
+
+from typing import Any
+
+import traitlets
+from torch import Tensor
+
+from attention_core.functional import attention_weights, scaled_dot_product_attention
+from attention_core.reach import reach_matrix
+from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait, number_text
+from attention_core.widgets.simple_attention import EMBEDDINGS, WORDS
+
+# The causal mask with one cell too many: "journey" may look at "one".
+MASK = [[j <= i or (i, j) == (1, 4) for j in range(6)] for i in range(6)]
+NOISE = 1e-9  # rounding moves an output by less, a changed word by far more
+
+
+class MaskTrait(TensorTrait):
+    """A square mask of bool; 0 and 1 are taken for False and True.
+
+    >>> class Pair(traitlets.HasTraits):
+    ...     m = MaskTrait([[True]])
+    >>> Pair(m=[[1, 0], [0, 1]]).m
+    tensor([[ True, False],
+            [False,  True]])
+    >>> Pair(m=[[0.5]])
+    Traceback (most recent call last):
+    traitlets.traitlets.TraitError: m must hold only True and False, got [[0.5]]
+    """
+
+    info_text = "a square table of True and False"
+
+    def __init__(self, default: Any) -> None:
+        super().__init__(default, shape=("n", "n"))
+        self.default_value = self.default_value.bool()
+
+    def validate(self, obj: Any, value: Any) -> Tensor:
+        tensor = super().validate(obj, value)
+        if not ((tensor == 0) | (tensor == 1)).all():
+            raise traitlets.TraitError(
+                f"{self.name} must hold only True and False, got {tensor.tolist()}"
+            )
+        return tensor.bool()
+
+
+class MaskPainter(LiveFigure):
+    """A mask to paint by hand, with its weights and what comes of it after several layers.
+
+    The layers are chapter 5's: each row serves as query, key and value, and the contexts of
+    one layer are the words of the next. Beside the mask stands how far each output moves
+    when one input is changed, as `attention_core.reach_matrix` finds it.
+
+    Args:
+        words: the words, 2 to 8
+        embeddings: their numbers, (number of words, width)
+        mask: True = may look, (number of words, number of words); row i belongs to query i
+        layers: how many of them are stacked, 1 to 5
+
+    >>> from attention_core import causal_mask
+    >>> figure = MaskPainter(mask=causal_mask(6))
+    >>> [round(x, 2) for x in figure.reach[1].tolist()]
+    [1.73, 1.9, 0.0, 0.0, 0.0, 0.0]
+    >>> MaskPainter(layers=2).numbers()["future"]  # one wrong cell, and soon five
+    5
+    """
+
+    module = "mask_painter"
+    heights = (600, 1050)
+
+    words = traitlets.List(traitlets.Unicode(), WORDS, minlen=2, maxlen=8).tag(sync=True)
+    embeddings = TensorTrait(EMBEDDINGS, shape=(None, None), bounds=(-4, 4))
+    mask = MaskTrait(MASK)
+    layers = traitlets.Int(1, min=1, max=5).tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+
+    @traitlets.validate("embeddings", "mask")
+    def _check_length(self, proposal: Any) -> Any:
+        value, name = proposal["value"], proposal["trait"].name
+        if len(value) != len(self.words) or value.shape[-1] == 0:
+            raise traitlets.TraitError(
+                f"{name} must have a row for each of the {len(self.words)} words, "
+                f"got shape {tuple(value.shape)}"
+            )
+        return value
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights of the first layer, (words, words)."""
+        return attention_weights(self.embeddings, self.embeddings, self.mask)
+
+    @property
+    def reach(self) -> Tensor:
+        """How far output i moves when input j is changed, (words, words)."""
+        return reach_matrix(self._stack, self.embeddings)
+
+    def _stack(self, x: Tensor) -> Tensor:
+        for _ in range(self.layers):
+            x = scaled_dot_product_attention(x, x, x, self.mask)
+        return x
+
+    def numbers(self) -> Numbers:
+        weights, reach = self.weights, self.reach
+        reached = reach > NOISE
+        return {
+            "weights": weights.tolist(),
+            "sums": weights.sum(dim=-1).tolist(),
+            "reach": reach.tolist(),
+            "permitted": int(self.mask.sum()),
+            "reached": int(reached.sum()),
+            "future": int(reached.triu(1).sum()),
+        }
+
+    def table(self) -> Table:
+        n = self.numbers()
+        rows = [
+            [
+                word,
+                " ".join(w for w, may in zip(self.words, permitted, strict=True) if may) or "none",
+                ", ".join(number_text(x, 2) for x in weights),
+                ", ".join(number_text(x, 2) for x in reach),
+            ]
+            for word, permitted, weights, reach in zip(
+                self.words, self.mask.tolist(), n["weights"], n["reach"], strict=True
+            )
+        ]
+        return Table(
+            f"What each word may look at, its weights, and how far its output moves "
+            f"when each input is changed (layers: {self.layers})",
+            ["word", "may look at", "weights", "moves"],
+            rows,
+        )
+
+    def __repr__(self) -> str:
+        permitted = int(self.mask.sum())
+        return f"MaskPainter(layers={self.layers}, permitted={permitted} of {self.mask.numel()})"

@@ -1,0 +1,102 @@
+"""Turn and stretch two matrices, choose a third: who looks at whom, and what it hears."""
+
+from typing import Any
+
+from torch import Tensor
+
+from attention_core.functional import attention_weights, scaled_dot_product_attention
+from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait
+
+#: How far right, how far up, the price: four stalls on a ring, clockwise from the top.
+MARKET = [[0.0, 1.0, 2.0], [1.0, 0.0, 7.0], [0.0, -1.0, 4.0], [-1.0, 0.0, 5.0]]
+
+
+class QueryKeyValue(LiveFigure):
+    """Four stalls on a ring; each wants to know the price of the next one, clockwise.
+
+    A stall is a row of three numbers: how far right, how far up, the price. Three matrices
+    make its faces: the query and the key, two numbers each, and the value, one number. On
+    the page the tips of stall 1's query and key can be dragged: that turns and stretches
+    the matrix, and with it the queries or keys of all stalls. A choice says which of the
+    three numbers is the value.
+
+    Args:
+        market: the stalls, (4, 3)
+        W_q, W_k: (3, 2), between -4 and 4
+        W_v: (3, 1), between -4 and 4
+
+    >>> figure = QueryKeyValue()
+    >>> figure.scores[0]
+    tensor([ 2.,  0., -2.,  0.], dtype=torch.float64)
+    >>> figure.W_v = [[0], [0], [1]]
+    >>> figure.answers
+    tensor([2.8684, 6.1316, 4.3916, 4.6084], dtype=torch.float64)
+    """
+
+    module = "query_key_value"
+    heights = (484, 858)
+
+    market = TensorTrait(MARKET, shape=(4, 3))
+    # One row for every job, as in chapter 2: the place is query and key, the query louder.
+    W_q = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
+    W_k = TensorTrait([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
+    W_v = TensorTrait([[1.0], [0.0], [0.0]], shape=(3, 1), bounds=(-4, 4))
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+
+    def _faces(self) -> tuple[Tensor, Tensor, Tensor]:
+        x = self.market
+        return x @ self.W_q, x @ self.W_k, x @ self.W_v
+
+    @property
+    def scores(self) -> Tensor:
+        """Every query with every key, (4, 4)."""
+        q, k, _ = self._faces()
+        return q @ k.mT
+
+    @property
+    def weights(self) -> Tensor:
+        """The shares, a row for each query, (4, 4)."""
+        q, k, _ = self._faces()
+        # The package divides by the root of the width; this takes it out again.
+        return attention_weights(q * 2**0.5, k)
+
+    @property
+    def answers(self) -> Tensor:
+        """What each stall hears, (4,)."""
+        q, k, v = self._faces()
+        return scaled_dot_product_attention(q * 2**0.5, k, v)[:, 0]
+
+    def numbers(self) -> Numbers:
+        q, k, v = self._faces()
+        wanted = self.market[:, 2].roll(-1)
+        return {
+            "W_q": self.W_q.tolist(),
+            "W_k": self.W_k.tolist(),
+            "W_v": self.W_v.tolist(),
+            "queries": q.tolist(),
+            "keys": k.tolist(),
+            "values": v[:, 0].tolist(),
+            "scores": self.scores.tolist(),
+            "weights": self.weights.tolist(),
+            "answers": self.answers.tolist(),
+            "wanted": wanted.tolist(),
+            "error": (self.answers - wanted).square().mean().item(),
+        }
+
+    def table(self) -> Table:
+        n = self.numbers()
+        rows = [
+            [f"stall {i}", *n["weights"][i - 1], n["answers"][i - 1], n["wanted"][i - 1]]
+            for i in range(1, 5)
+        ]
+        rows.append(["value", *n["values"], "", ""])
+        return Table(
+            "How much each stall listens to each, and what it hears",
+            ["", "to 1", "to 2", "to 3", "to 4", "hears", "wants"],
+            rows,
+        )
+
+    def __repr__(self) -> str:
+        return f"QueryKeyValue(error={self.numbers()['error']:.2f})"

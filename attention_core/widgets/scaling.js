@@ -1,0 +1,143 @@
+const widths = [4, 16, 64, 256, 1024];
+const [queries, keys, size] = [1000, 16, 32]; // size: words of 32 coins in the widest vector
+
+// MurmurHash3's last step, of a counter: the same 32 coins in every language.
+const word = (count) => {
+  let h = Math.imul(count, 0x9e3779b9);
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return h ^ (h >>> 16);
+};
+
+const ones = (bits) => {
+  let n = bits - ((bits >>> 1) & 0x55555555);
+  n = (n & 0x33333333) + ((n >>> 2) & 0x33333333);
+  return Math.imul((n + (n >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+};
+
+// A product of two coins is −1 where they differ: q·k is d − 2 · (places where they differ).
+// A narrow vector is the start of a wide one. Each query's scores are sorted here, once:
+// dividing them does not change their order.
+const toss = (seed) => {
+  const scores = widths.map(() => []);
+  const query = new Int32Array(size);
+  let count = seed * queries * (1 + keys) * size + 1;
+  for (let n = 0; n < queries; n += 1) {
+    for (let j = 0; j < size; j += 1) query[j] = word(count++);
+    const rows = widths.map(() => []);
+    for (let key = 0; key < keys; key += 1) {
+      let differ = 0;
+      let next = 0; // the width that is reached next
+      for (let j = 0; j < size; j += 1) {
+        const apart = word(count++) ^ query[j];
+        for (; widths[next] < 32; next += 1) {
+          rows[next].push(widths[next] - 2 * ones(apart & (2 ** widths[next] - 1)));
+        }
+        differ += ones(apart);
+        if (32 * (j + 1) === widths[next]) rows[next].push(widths[next++] - 2 * differ);
+      }
+    }
+    rows.forEach((row, i) => scores[i].push(Float64Array.from(row).sort().reverse()));
+  }
+  return scores;
+};
+
+let tossed = {};
+const scoresOf = (seed) => {
+  if (tossed.seed !== seed) tossed = { seed, scores: toss(seed) };
+  return tossed.scores;
+};
+
+const numbers = ({ power, seed }) => ({
+  rows: scoresOf(seed).map((rows, i) => {
+    const divisor = widths[i] ** power;
+    const weights = Array(keys).fill(0);
+    const powers = new Float64Array(keys);
+    let [total, squares, slope] = [0, 0, 0];
+    // 1,000 softmaxes for each move of the slider: plain loops, so that a phone keeps up.
+    for (const row of rows) {
+      let [sum, sumOfSquares] = [0, 0];
+      for (let j = 0; j < keys; j += 1) {
+        const score = row[j] / divisor;
+        total += score;
+        squares += score * score;
+        powers[j] = Math.exp((row[j] - row[0]) / divisor); // the first score is the largest
+        sum += powers[j];
+        sumOfSquares += powers[j] * powers[j];
+      }
+      for (let j = 0; j < keys; j += 1) weights[j] += powers[j] / sum / queries;
+      // On and off the diagonal, all |∂w/∂s| of a row add up to twice the sum of w (1 − w).
+      slope += (2 * (1 - sumOfSquares / (sum * sum))) / keys ** 2 / queries;
+    }
+    const n = queries * keys;
+    const variance = (squares - total ** 2 / n) / (n - 1);
+    return { width: widths[i], divisor, variance, slope, weights };
+  }),
+});
+
+const say = ({ rows }, { power }) => {
+  const [first, last] = [rows[0], rows[rows.length - 1]];
+  const [narrow, wide] = [first, last].map((row) => live.text(row.weights[0], 2));
+  const ratio = last.variance / first.variance;
+  if (ratio > 1.15 && power === 0) {
+    return `Undivided, the wide rows have made their choice: at width 1024 one key in 16 gets ${wide}` +
+      ` of all attention on average, by chance, and the slope is only ${live.text(last.slope)}.`;
+  }
+  if (ratio > 1.15) {
+    return `The wide rows still choose harder: the largest weight is ${wide} at width 1024, ` +
+      `and ${narrow} at width 4.`;
+  }
+  if (ratio > 1 / 1.15) {
+    return "Now the rows agree: the variance is near 1 at every width, and so the slope is the same. " +
+      "(Width 4 stays a little softer: four coins make only five different scores.)";
+  }
+  return `Too much: the wide rows hardly choose at all. At width 1024 the largest weight is ${wide}, ` +
+    `and ${live.text(1 / keys, 2)} would be an equal share.`;
+};
+
+const build = (view) => {
+  const [widthName, power] = [["d", live.make("sub", {}, "k")], live.make("sup", {}, "p")];
+  const columns = [
+    ["width ", widthName.map((part) => part.cloneNode?.(true) ?? part)],
+    ["divided by ", widthName, power],
+    ["variance"],
+    ["largest weight"],
+    ["mean slope"],
+  ];
+  const rows = widths.map((_, i) => {
+    const number = (name, digits, role) =>
+      live.make("td", {}, live.number(view, `rows.${i}.${name}`, { digits, role }));
+    return live.make(
+      "tbody", {},
+      live.make(
+        "tr", {},
+        live.make("th", { scope: "row" }, live.number(view, `rows.${i}.width`, { digits: 0 })),
+        number("divisor", 2),
+        number("variance", 2, "scores"),
+        number("weights.0", 4, "weights"),
+        number("slope", 4),
+      ),
+      live.make("tr", {}, live.make("td", { colspan: 5 }, live.shares(view, `rows.${i}.weights`, keys))),
+    );
+  });
+  const caption = "16 keys share one unit; the largest share stands first. Means over 1,000 queries.";
+  const toss = live.button("Toss all coins again", () => view.set("seed", (view.get("seed") + 1) % 100));
+  toss.dataset.control = "toss";
+  const reading = live.reading(view, say);
+  reading.classList.add("four");
+  return [
+    live.make("p.live-lead", {}, "Each row is a width. Move the power until all rows look alike."),
+    live.slider(view, "power", { label: "power p", min: 0, max: 1, step: 0.05 }),
+    live.make(
+      "table.live-rows", {},
+      live.make("caption", {}, caption),
+      live.make("thead", {}, live.make("tr", {}, columns.map((text) => live.make("th", { scope: "col" }, text.flat())))),
+      rows,
+    ),
+    live.make("p.live-after", {}, toss),
+    reading,
+  ];
+};
+
+const figure = { state: ["power", "seed"], numbers, build };
+export default { ...figure, render: live.render(figure) };

@@ -1,0 +1,330 @@
+// needs transformer.js
+// asks for dates.js
+
+// Of attention_core.dates; before them stand PAD, BOS and EOS.
+const SOURCE = " ,-0123456789;ADFJMNOSTWabcdefghilmnoprstuvy–";
+const TARGET = "〇一七三九二五八六十四年日星月期至；";
+const [PAD, BOS, EOS] = [0, 1, 2];
+const NAMES = ["PAD", "BOS", "EOS", ...TARGET];
+const MOST = 40;
+const BEST = 3;
+const HEADS = 4;
+
+const normal = (text) => text.normalize("NFC");
+const encode = (text) => [...normal(text)].map((character) => [...SOURCE].indexOf(character) + 3);
+
+// Made by the model when it has come, and kept: for each text its ids and, for each step, the
+// chances of the next token and the weights [layer][head][place] of the cross-attention.
+let engine = null;
+const runs = new Map();
+
+const use = (manifest, bytes) => {
+  engine = live.transformer.model(manifest, bytes);
+  runs.clear();
+};
+
+const runOf = ({ source, opening }) => {
+  if (!engine) return opening.source === source ? opening : null;
+  if (!runs.has(source)) {
+    const { ids, logits, cross } = engine.translate(encode(source), { bos: BOS, eos: EOS, most: MOST });
+    runs.set(source, { ids, chances: logits.map(live.softmax), cross });
+  }
+  return runs.get(source);
+};
+
+const best = (values) =>
+  values.map((value, i) => [value, i]).sort(([a, i], [b, j]) => b - a || i - j).slice(0, BEST);
+
+const filled = (list, empty) => Array.from({ length: BEST }, (_, i) => list[i] ?? empty);
+
+const weightsAt = (heads, head) =>
+  head === null ? heads[0].map((_, j) => heads.reduce((sum, row) => sum + row[j] / heads.length, 0)) : heads[head];
+
+const numbers = (state) => {
+  const run = runOf(state);
+  if (!run) {
+    const none = filled([], NaN);
+    return { weights: [], places: filled([], -1), looks: none, next: filled([], PAD), chances: none, ids: [], said: [], whole: NaN, count: 0 };
+  }
+  const step = Math.min(state.written, run.chances.length - 1);
+  const ids = run.ids.slice(0, state.written);
+  const weights = run.cross.slice(0, step + 1).map((layers) => weightsAt(layers[state.layer], state.head));
+  const looks = best(weights[step]);
+  const next = best(run.chances[step]);
+  const said = ids.map((id, n) => run.chances[n][id]);
+  return {
+    weights,
+    places: filled(looks.map(([, place]) => place), -1),
+    looks: filled(looks.map(([weight]) => weight), NaN),
+    next: next.map(([, id]) => id),
+    chances: next.map(([chance]) => chance),
+    ids,
+    said,
+    // The text is whole only with its end.
+    whole: said.reduce((a, b) => a * b, run.ids.length === step ? run.chances[step][EOS] : 1),
+    count: ids.length,
+  };
+};
+
+// --- in words ------------------------------------------------------------------------------
+
+const visible = (character) => (character === " " ? "␣" : character);
+const spell = (ids) => ids.map((id) => NAMES[id]).filter((name) => name.length === 1).join("");
+const lengthOf = (state) => runOf(state)?.ids.length ?? 0;
+
+const say = ({ ids, next, chances, looks, places, said, whole }, state) => {
+  if (!ids.length && Number.isNaN(chances[0])) return "The model's numbers are on their way.";
+  const ended = ids.length === lengthOf(state);
+  const chance = (x) => live.text(x, 3);
+  if (ended && ids.length === MOST) return `After ${MOST} characters it has found no end, and is stopped.`;
+  if (ended) {
+    const least = said.indexOf(Math.min(...said));
+    if (!ids.length) return "It ends at once: the translation is empty.";
+    return said[least] < 0.7
+      ? `Done, but it guessed: ${NAMES[ids[least]]}, character ${least + 1}, had only ${chance(said[least])}. In the Chinese text nothing shows that.`
+      : `Done, and as sure as its training lets it be: about 0.905 for each character, and so ${chance(whole)} for all of them and the end.`;
+  }
+  const [name, second] = next.map((id) => NAMES[id]);
+  const at = visible([...state.source][places[0]]);
+  const where = state.head === null ? "its heads look" : "this head looks";
+  if (chances[0] < 0.7) {
+    return `It hesitates: ${name} has ${chance(chances[0])}, ${second} ${chance(chances[1])}. It will take ${name}, and read it from then on as if it had been sure.`;
+  }
+  const begin = ids.length ? `After ${spell(ids)} comes ${name}` : `Nothing is written yet. It begins with ${name}`;
+  const look = looks[0] >= 0.5 ? `${where} mostly at ${at}, place ${places[0] + 1}` : `${where} most at ${at}, but only with ${chance(looks[0])}`;
+  return `${begin}, with chance ${chance(chances[0])}. To choose it, ${look}.`;
+};
+
+// --- the text field --------------------------------------------------------------------------
+
+const trouble = (text) => {
+  const unknown = [...normal(text)].find((character) => !SOURCE.includes(character));
+  if (unknown) {
+    const code = unknown.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return `The model has never seen “${unknown}” (U+${code}). It knows digits, the letters of English months and weekdays, the space and , - – ;`;
+  }
+  return text === "" ? "There is nothing to translate yet." : "";
+};
+
+// Asks the page or the kernel for the model, once for all figures here.
+let coming = null;
+const modelFrom = (model) => {
+  coming ||= new Promise((resolve, reject) => {
+    const take = (message, buffers) => {
+      if (message?.data !== "dates") return;
+      model.off("msg:custom", take);
+      const found = buffers?.[0];
+      if (!found) return reject(new Error("no data"));
+      use(message, found);
+      resolve();
+    };
+    model.on("msg:custom", take);
+    model.send({ wants: "dates" });
+    setTimeout(() => reject(new Error("no answer")), 20000);
+  }).catch((error) => {
+    coming = null; // the next wish asks again
+    throw error;
+  });
+  return coming;
+};
+
+// One line for each step: what was written, and the source in the shades of its weights.
+const lines = (view, go) => live.part(view, (_, state) => [runOf(state)], (own, _, state) => {
+  const run = runOf(state);
+  const source = [...state.source];
+  const steps = run?.chances ?? [];
+  return live.make(
+    "div.live-text-lines",
+    { style: `--places:${source.length}`, role: "group", "aria-label": "What is written, and where the model looked" },
+    steps.map((_, step) => {
+      const name = step < run.ids.length ? NAMES[run.ids[step]] : "end";
+      const written = live.make("span.written", {}, live.word(name));
+      const cells = source.map((character) => live.make("span", {}, visible(character)));
+      const line = live.make("div.line", { role: "img", onclick: () => go(step) }, written, live.make("span.places", {}, cells));
+      own.each(({ weights, count }) => {
+        const row = weights[step];
+        line.classList.toggle("now", step === weights.length - 1);
+        line.classList.toggle("later", !row);
+        written.classList.toggle("next", step >= count);
+        if (!row) return line.setAttribute("aria-label", "not written yet");
+        const top = row.indexOf(Math.max(...row));
+        row.forEach((weight, j) => {
+          cells[j].style.setProperty("--share", `${Math.round(60 * weight)}%`);
+          cells[j].classList.toggle("most", j === top);
+        });
+        line.setAttribute("aria-label", `${name}: looks most at ${source[top] === " " ? "space" : source[top]}, ${live.text(row[top], 2)}`);
+      });
+      return line;
+    }),
+  );
+});
+
+// A character between its neighbours, since it may occur twice.
+const inPlace = (source, place) => {
+  if (place < 0) return ["–"];
+  const characters = [...source].map(visible);
+  const beside = (at) => live.make("span.beside", {}, characters[at] ?? "");
+  return [beside(place - 1), live.make("strong", {}, characters[place]), beside(place + 1)];
+};
+
+const ranked = (view, title, path, kind, nameOf) => live.make(
+  `table.live-ranked.${kind}`, {},
+  live.make("caption", {}, title),
+  live.make("tbody", {}, Array.from({ length: BEST }, (_, n) => {
+    const head = live.make("th", { scope: "row" });
+    view.each((all, state) => head.replaceChildren(...nameOf(all, state, n)));
+    return live.make("tr", {}, head, live.bar(view, `${path}.${n}`));
+  })),
+);
+
+const EXAMPLES = ["24 November 2026", "3–7 May 2026", "31 February 2026", "Octember 7, 2026"];
+
+const build = (view, model, again) => {
+  const note = live.make("p.live-note", { role: "status" });
+  const result = live.make("div.live-result");
+  const busy = (yes) => (yes ? result.setAttribute("aria-busy", "true") : result.removeAttribute("aria-busy"));
+
+  // Writing takes its time, so that one can watch; a hand on the slider ends it.
+  let clock = null;
+  const stop = () => {
+    if (clock !== null) busy(false);
+    clearInterval(clock);
+    clock = null;
+  };
+  const write = () => {
+    stop();
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return view.set("written", MOST);
+    view.set("written", 0);
+    busy(true);
+    clock = setInterval(() => {
+      if (view.get("written") >= lengthOf(view.state())) return stop();
+      view.set("written", view.get("written") + 1);
+    }, 160);
+  };
+  const go = (step) => {
+    stop();
+    view.set("written", step);
+  };
+
+  const withModel = async (then) => {
+    if (!engine) {
+      busy(true);
+      note.textContent = "The model’s 173,440 numbers are on their way: 350 KB.";
+      try {
+        await modelFrom(model);
+        note.textContent = "";
+      } catch {
+        note.textContent = "The model’s numbers did not come. Without them only the first text can be shown.";
+        return;
+      } finally {
+        busy(false);
+      }
+      again();
+    }
+    then();
+  };
+
+  let wanted = null;
+  const ask = (text) => {
+    stop();
+    wanted = normal(text);
+    const found = trouble(wanted);
+    note.textContent = found;
+    result.classList.toggle("stale", found !== "");
+    if (found) return;
+    withModel(() => {
+      if (trouble(wanted)) return; // typed meanwhile
+      if (view.get("source") !== wanted) view.set("source", wanted);
+      write();
+    });
+  };
+  const field = live.make("input", {
+    id: `${view.id}-source`, type: "text", maxlength: MOST, "data-control": "source", spellcheck: "false",
+    autocomplete: "off", autocapitalize: "off", oninput: () => ask(field.value),
+  });
+  let seen = null;
+  view.each((_, { source }) => {
+    if (source === seen) return;
+    seen = source;
+    result.classList.remove("stale");
+    if (normal(field.value) !== source) field.value = source;
+  });
+  view.each((_, state) => {
+    if (!runOf(state)) withModel(() => {}); // set by the kernel before the model came
+  });
+  const examples = EXAMPLES.map((text) => {
+    const button = live.button(text, () => {
+      field.value = text;
+      ask(text);
+    });
+    button.dataset.control = "source";
+    return button;
+  });
+
+  const slider = live.make("input", {
+    id: `${view.id}-written`, type: "range", min: 0, step: 1, "data-control": "written",
+    onpointerdown: () => stop(),
+    onkeydown: ({ key }) => key !== "Tab" && stop(),
+    oninput: () => go(Number(slider.value)),
+  });
+  view.each(({ count }, state) => {
+    slider.max = lengthOf(state);
+    slider.value = count;
+    slider.setAttribute("aria-valuetext", `${count} of ${slider.max} characters`);
+  });
+  const replay = live.button("again", write);
+  replay.dataset.control = "written";
+  replay.classList.add("live-replay");
+
+  const heads = Array.from({ length: HEADS }, (_, head) => [head, `${head}`]);
+  result.append(
+    live.make(
+      "div.live-columns.live-translation", {},
+      lines(view, go),
+      live.make(
+        "div", {},
+        live.make(
+          "div.live-rankings", {},
+          ranked(view, "It looks most at", "looks", "looks", ({ places }, { source }, n) => inPlace(source, places[n])),
+          ranked(view, "Next comes", "chances", "chances", ({ next, chances }, _, n) =>
+            [live.word(Number.isNaN(chances[n]) ? "–" : next[n] === EOS ? "end" : NAMES[next[n]])]),
+        ),
+        live.choice(view, "layer", { label: "layer", options: [[0, "0"], [1, "1"]] }),
+        live.choice(view, "head", { label: "head", options: [...heads, [null, "mean"]] }),
+        live.make(
+          "div.live-control", {},
+          live.make("label", { for: slider.id }, "written"), slider, live.number(view, "count", { digits: 0 }), replay,
+        ),
+        live.make("p.live-whole", {}, "Chance of the text so far: ", live.number(view, "whole")),
+      ),
+    ),
+    live.reading(view, say),
+  );
+  return [
+    live.make("p.live-lead", {}, "Type a date in English, or what looks like one. The model runs in your browser."),
+    live.make("div.live-control.live-field", {}, live.make("label", { for: field.id }, "English"), field),
+    live.make("div.live-examples", { role: "group", "aria-label": "Examples" }, examples),
+    note,
+    result,
+  ];
+};
+
+const figure = { state: ["source", "layer", "head", "written", "opening"], numbers };
+
+// The figure must hear of the model's coming, which is no change of its state.
+const render = ({ model, el }) => {
+  let again = () => {};
+  const heard = {
+    get: (key) => model.get(key),
+    set: (key, value) => model.set(key, value),
+    save_changes: () => model.save_changes(),
+    on: (event, listen) => {
+      again = listen;
+      model.on(event, listen);
+    },
+    off: (event, listen) => model.off(event, listen),
+  };
+  return live.render({ ...figure, build: (view) => build(view, model, () => again()) })({ model: heard, el });
+};
+
+export default { ...figure, use, render };

@@ -1,0 +1,13 @@
+// Reads {module, data, texts} from stdin: runs the model of transformer.js on each list of ids,
+// and writes what it writes, its logits, and the milliseconds of a token.
+import { readFileSync } from "node:fs";
+
+const { module, data, texts } = JSON.parse(readFileSync(0, "utf8"));
+const live = (await import(module)).default;
+const started = performance.now();
+const model = live.transformer.model(data, Buffer.from(data.float16, "base64"));
+const unpacked = performance.now();
+const runs = texts.map((ids) => model.translate(ids, { bos: 1, eos: 2, most: 40 }));
+const steps = runs.reduce((sum, { logits }) => sum + logits.length, 0);
+const token = (performance.now() - unpacked) / steps;
+process.stdout.write(JSON.stringify({ runs, token, unpacking: unpacked - started }));

@@ -1,0 +1,143 @@
+"""What the live figures of chapters 1 and 2 let a reader find."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from live_pages import figure_on, reading
+
+from attention_core.widgets import SimpleAttention, TwoVectors
+
+X = SimpleAttention().embeddings
+
+
+def test_two_vectors_open_with_numbers_for_paper():
+    n = TwoVectors().numbers()
+    names = ("length_q", "cosine", "projection", "length_k", "dot", "own")
+    assert [n[name] for name in names] == pytest.approx([3, 0.6, 1.8, 2.5, 4.5, 9])
+
+
+def test_a_longer_vector_scores_more_and_turns_nowhere():
+    figure = TwoVectors()
+    before = figure.numbers()
+    figure.k = 2 * figure.k
+    after = figure.numbers()
+    assert after["dot"] == pytest.approx(2 * before["dot"])
+    assert after["dot"] == pytest.approx(after["own"])  # as high as q with itself
+    for name in ("cosine", "angle", "projection"):
+        assert after[name] == pytest.approx(before[name])
+    assert figure.cosine.item() == after["cosine"]
+
+
+def test_the_tip_of_q_may_move_across_k():
+    figure = TwoVectors()
+    before = figure.dot
+    figure.q = figure.q + torch.tensor([-0.6, 0.8])  # at a right angle to k
+    torch.testing.assert_close(figure.dot, before)
+    assert figure.numbers()["length_q"] > 3
+
+
+@pytest.mark.parametrize(("turn", "angle"), [(0, 0), (90, 90), (180, 180), (1e-7, 1e-7)])
+def test_angles_are_steady_at_both_ends(turn, angle):
+    k = torch.tensor([0.3, 1.7], dtype=torch.float64)
+    a = math.radians(turn)
+    turned = torch.tensor([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]]).double()
+    assert TwoVectors(q=k @ turned, k=k).numbers()["angle"] == pytest.approx(angle, abs=1e-12)
+
+
+def test_a_vector_of_length_0_has_no_angle():
+    n = TwoVectors(q=[0, 0]).numbers()
+    assert n["dot"] == 0
+    assert math.isnan(n["angle"])
+    assert math.isnan(n["cosine"])
+    assert math.isnan(TwoVectors(k=[0, 0]).numbers()["projection"])
+
+
+def test_a_word_gathers_the_context_of_chapter_2():
+    figure = SimpleAttention(query=1)
+    weights = torch.softmax(X @ X[1], dim=0)
+    torch.testing.assert_close(figure.weights, weights)
+    torch.testing.assert_close(figure.context, weights @ X)
+    assert figure.numbers()["sums"][-1] == pytest.approx(figure.context.tolist())
+
+
+def test_by_cosine_every_word_looks_at_itself():
+    figure = SimpleAttention()
+    assert figure.numbers()["loyal"] == 2
+    figure.cosine = True
+    assert figure.numbers()["loyal"] == 6
+    for query in range(6):
+        figure.query = query
+        assert figure.weights.argmax() == query
+        assert figure.scores[query].item() == pytest.approx(1)
+
+
+def test_the_temperature_leads_from_one_word_to_the_mean():
+    hot, cold = SimpleAttention(temperature=5.0), SimpleAttention(temperature=0.05, cosine=True)
+    assert (hot.weights - 1 / 6).abs().max() < 0.03
+    torch.testing.assert_close(hot.context, X.mean(dim=0), atol=0.03, rtol=0)
+    cold.query = 4
+    assert cold.weights[4] > 0.99
+    torch.testing.assert_close(cold.context, X[4], atol=0.01, rtol=0)
+
+
+def test_a_word_of_zeros_has_no_direction():
+    figure = SimpleAttention(words=["a", "b"], embeddings=[[0, 0], [3, 4]], query=0, cosine=True)
+    assert figure.weights.tolist() == [0.5, 0.5]
+    assert figure.numbers()["loyal"] == 2
+
+
+# --- on the page: what the sentence says ----------------------------------------------------
+
+
+TWO = [
+    ({"q": [0, 3], "k": [2, 1.5]}, "acute"),
+    ({"q": [-3, 0], "k": [2, 1.5]}, "obtuse"),
+    ({"q": [-1.5, 2], "k": [2, 1.5]}, "right angle"),
+    ({"q": [4, 3], "k": [2, 1.5]}, "Same direction"),
+    ({"q": [2, 1.5], "k": [2, 1.5]}, "the same vector"),
+    ({"q": [-4, -3], "k": [2, 1.5]}, "Opposite"),
+    ({"q": [0, 3], "k": [4, 3]}, "exactly as high as itself"),
+    ({"q": [1, 2], "k": [4, 3]}, "even higher than itself"),
+    ({"q": [0, 0], "k": [4, 3]}, "points nowhere"),
+]
+SIMPLE = [
+    ({"query": 1}, "with 0.24, and next at “starts”, with 0.23. 2 of 6 words"),
+    ({"query": 3}, "“journey” is longer: 1.22 against 0.70"),
+    ({"query": 3, "cosine": True}, "6 of 6 words put themselves first"),
+    ({"query": 4, "cosine": True, "temperature": 0.05}, "hardly more than the word"),
+    ({"query": 4, "cosine": True, "temperature": 5}, "nearly the plain mean"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "states"), [("01_dot_products", TWO), ("02_simple_attention", SIMPLE)]
+)
+def test_the_sentence_says_what_the_numbers_mean(browser, site, name, states):
+    root = figure_on(browser, site, name)
+    for state, text in states:
+        assert text in reading(root, state)
+    root.page.close()
+
+
+def test_buttons_keep_what_they_promise(browser, site):
+    root = figure_on(browser, site, "01_dot_products")
+
+    def numbers():
+        return root.evaluate("root => root.figure.numbers()")
+
+    for label, angle in (("across k", 90), ("against k", 180), ("along k", 0)):
+        root.get_by_role("button", name=label).click()
+        assert numbers()["angle"] == pytest.approx(angle, abs=1e-6)
+        assert numbers()["length_q"] == pytest.approx(3)
+    twice, half = (root.get_by_role("button", name=f"{word} as long") for word in ("twice", "half"))
+    twice.click()
+    assert numbers()["length_k"] == pytest.approx(5)
+    assert twice.is_disabled()  # twice 5 would leave the plane
+    half.click()
+    assert numbers()["length_k"] == pytest.approx(2.5)
+    root.evaluate("root => root.figure.set('k', [0, 0])")
+    assert all(button.is_disabled() for button in root.get_by_role("button").all())
+    root.page.close()

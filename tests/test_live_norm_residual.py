@@ -1,0 +1,77 @@
+"""The live figure of chapter 8: what the norm forgets, what the plus keeps."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import traitlets
+from torch.nn.functional import layer_norm
+
+from attention_core.widgets import NormResidual
+
+
+def test_the_token_of_the_chapter_is_normed_as_by_hand():
+    numbers = NormResidual().numbers()
+    assert numbers["mean"] == 5
+    assert numbers["variance"] == 9
+    shown = [f"{number:.4f}" for number in numbers["normed"]]
+    assert shown == ["-1.6667", "0.3333", "0.3333", "1.0000"]
+    torch.testing.assert_close(NormResidual().normed, layer_norm(NormResidual().x, [4]))
+
+
+@pytest.mark.parametrize(("factor", "shift", "same"), [(1, 7, 1), (2, 0, 1), (-1, 0, -1)])
+def test_the_norm_feels_no_shift_and_of_a_factor_only_its_sign(factor, shift, same):
+    figure = NormResidual()
+    before = figure.normed
+    figure.x = factor * figure.x + shift
+    torch.testing.assert_close(figure.normed, same * before, atol=1e-5, rtol=0)
+
+
+def test_epsilon_is_felt_by_small_differences():
+    assert NormResidual(x=[3, 3, 3.004, 3.004]).numbers()["normed_variance"] < 0.5
+    assert NormResidual(x=[7.0] * 4).numbers()["normed"] == [0.0] * 4
+
+
+def test_slopes_of_the_chapter_are_the_sizes_of_equal_tokens():
+    """Through 12 layers (1/2)^12 is left of a token, and (3/2)^12 with the plus."""
+    token = [1.0, 2.0, 3.0, 4.0]
+    size = NormResidual(x=token, other=token, strength=0.5, layers=12).numbers()["size"]
+    assert size[1] / size[0] == pytest.approx(1 / 4096)
+    assert size[3] / size[0] == pytest.approx(129.7463, abs=5e-5)
+
+
+@pytest.mark.parametrize("layers", [6, 12])
+def test_each_way_of_joining_does_what_the_text_says(layers):
+    n = NormResidual(layers=layers).numbers()
+    start, alone, normed, bare, post, pre = zip(n["size"], n["spread"], strict=True)
+    assert alone[0] < 0.1 < start[0] < pre[0] < bare[0] / 5
+    assert normed[0] == pytest.approx(1, abs=1e-3)
+    assert post[0] == pytest.approx(1, abs=1e-3)
+    assert max(alone[1], normed[1]) < 0.05 < post[1]
+    assert bare[1] < start[1] < pre[1]
+
+
+def test_without_the_plus_the_end_does_not_know_the_beginning():
+    figure = NormResidual(layers=12)
+    before, figure.x = figure.streams, torch.tensor([-9.0, 4.0, 12.0, 1.0])
+    for name, changes in (("f(x)", False), ("norm(x + f(x))", True), ("x + f(norm(x))", True)):
+        # Does it say which of both tokens is which?
+        mine, other = figure.streams[name]
+        assert (not torch.allclose(mine, other, atol=1e-2)) == changes, name
+        assert not torch.equal(before[name], figure.streams[name])
+
+
+BAD = [
+    (lambda: NormResidual(x=[1, 2, 3]), r"x must have shape \(4,\), got \(3,\)"),
+    (lambda: NormResidual(other=[0, 0, 0, 21]), "other must lie between -20 and 20, got 0 to 21"),
+    (lambda: NormResidual(x=[0, 0, 0, float("inf")]), "x must be finite"),
+    (lambda: NormResidual(layers=13), "layers"),
+    (lambda: NormResidual(layers=0), "layers"),
+    (lambda: NormResidual(strength=1.5), "strength"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), BAD)
+def test_bad_traits_are_named(call, text):
+    with pytest.raises(traitlets.TraitError, match=text):
+        call()

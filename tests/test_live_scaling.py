@@ -1,0 +1,90 @@
+"""The figure of chapter 4: five widths, divided by a power of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import torch
+import traitlets
+
+from attention_core import attention_scores
+from attention_core.widgets import Scaling
+from attention_core.widgets.scaling import QUERIES, WIDTHS
+
+BAD = [
+    (lambda: Scaling(power=-0.1), "power"),
+    (lambda: Scaling(power=1.1), "power"),
+    (lambda: Scaling(power="half"), "power"),
+    (lambda: Scaling(seed=-1), "seed"),
+    (lambda: Scaling(seed=100), "seed"),
+]
+
+
+@pytest.mark.parametrize(("call", "name"), BAD)
+def test_bad_traits_are_named(call, name):
+    with pytest.raises(traitlets.TraitError, match=f"'?{name}'? "):
+        call()
+
+
+def largest(figure):
+    return figure.weights[:, 0]
+
+
+def column(figure, name):
+    return torch.tensor([row[name] for row in figure.numbers()["rows"]])
+
+
+def test_scores_are_sums_of_as_many_coins_as_the_width():
+    for scores, d in zip(Scaling().scores, WIDTHS, strict=True):
+        assert torch.equal(scores, scores.round())
+        assert (scores.abs() <= d).all()
+        assert (scores % 2 == 0).all()  # an even number of coins
+
+
+def test_four_coins_fall_as_counted_by_hand():
+    scores = Scaling(seed=5).scores[0]
+    for value, ways in {-4: 1, -2: 4, 0: 6, 2: 4, 4: 1}.items():
+        share = (scores == value).double().mean().item()
+        assert share == pytest.approx(float(Fraction(ways, 16)), abs=0.02)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42, 99])
+def test_the_root_and_only_the_root_makes_the_widths_alike(seed):
+    variance = column(Scaling(power=0.0, seed=seed), "variance")
+    assert torch.allclose(variance, torch.tensor(WIDTHS, dtype=variance.dtype), rtol=0.06)
+    root = Scaling(power=0.5, seed=seed)
+    assert torch.allclose(column(root, "variance"), torch.ones(5), atol=0.06)
+    assert (column(root, "slope") - 0.0068).abs().max() < 0.0002
+    assert largest(root).max() - largest(root).min() < 0.04
+    for power in (0.0, 0.25, 0.45):
+        assert (largest(Scaling(power=power, seed=seed)).diff() > 0).all()
+    for power in (0.6, 0.75, 1.0):
+        assert (largest(Scaling(power=power, seed=seed)).diff() < 0).all()
+
+
+def test_slopes_at_width_64_are_those_of_the_design():
+    slopes = [column(Scaling(power=power), "slope")[2].item() for power in (0, 0.5)]
+    assert slopes == pytest.approx([1.7e-3, 6.8e-3], abs=2e-4)
+
+
+def test_the_power_one_half_is_the_division_of_the_package():
+    # Of q = d_k ones and k the coins' products, the package makes our scores.
+    raw, root = Scaling(power=0).scores[1], Scaling(power=0.5).scores[1]
+    q = torch.ones(QUERIES, 1, 16, dtype=torch.float64)
+    k = (raw / 16)[..., None].expand(-1, -1, 16)
+    torch.testing.assert_close(attention_scores(q, k)[:, 0], root)
+
+
+def test_weights_are_shares_of_one_in_order():
+    weights = Scaling(power=0.3, seed=8).weights
+    torch.testing.assert_close(weights.sum(dim=-1), torch.ones(5, dtype=torch.float64))
+    assert (weights.diff(dim=-1) <= 0).all()
+
+
+def test_another_seed_tosses_other_coins_and_the_same_seed_the_same():
+    first = Scaling(seed=1).scores
+    first += 1  # what a reader does to it stays with the reader
+    assert not torch.equal(Scaling(seed=1).scores, first)
+    assert torch.equal(Scaling(seed=1).scores + 1, first)
+    assert not torch.equal(Scaling(seed=2).scores, Scaling(seed=1).scores)
