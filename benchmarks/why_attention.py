@@ -1,6 +1,6 @@
 """Make the table of chapter 11: accuracy against length, and the price of a layer.
 
-python benchmarks/why_attention.py lengths     # about two hours on one core
+python benchmarks/why_attention.py lengths     # about an hour and a half on one core
 python benchmarks/why_attention.py layers      # two minutes; the machine must do nothing else
 
 Each writes its part of attention_core/data/why_attention.json, with where it comes from.
@@ -29,18 +29,19 @@ from attention_core.train import MODELS, build, learning_rate
 
 TABLE = Path(__file__).parent.parent / "attention_core" / "data" / "why_attention.json"
 TRAINED_ON, EXAMINED_ON = (1, 2, 3), (1, 2, 3, 4, 5, 6)  # dates in one text
-STEPS, LONG, WIDTH, BATCH, EXAMINED = 2000, 10_000, 64, 64, 500
+STEPS, LONG, WIDTH, BATCH, EXAMINED = 3000, 12_000, 64, 64, 500
 SCALES, SEEDS = (0.5, 1.0, 2.0), (0, 1, 2)
 LENGTHS, LAYER_WIDTH, KERNEL, RADIUS = (16, 32, 64, 128, 256, 512, 1024, 2048), 128, 3, 8
 
 
 def provenance() -> dict[str, Any]:
     """When, on what, by what this part of the table was made."""
+    threads = torch.get_num_threads()
     return {
         "command": f"python benchmarks/why_attention.py {' '.join(sys.argv[1:])}",
         "date": f"{datetime.now(timezone.utc):%Y-%m-%d}",
         "torch": torch.__version__.split("+")[0],
-        "machine": f"{platform.machine()}, {torch.get_num_threads()} thread(s)",
+        "machine": f"{platform.machine()}, {threads} thread{'s' if threads > 1 else ''}",
         "processor": processor(),
     }
 

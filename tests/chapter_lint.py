@@ -27,7 +27,9 @@ SECTIONS = {
 WORDS = (700, 1900)
 CODE_CELLS, CODE_LINES, LINE_WIDTH, TABLE = 31, 15, 80, 6
 
-TAGS = re.compile(r"raises-exception|hide-(?:cell|input|output)|(?:exercise|check|solution)-\d")
+TAGS = re.compile(
+    r"raises-exception|trains-live|hide-(?:cell|input|output)|(?:exercise|check|solution)-\d"
+)
 MACHINE = re.compile(
     r"/home/|/tmp\b|/root\b|/Users/|\b[A-Z]:\\|site-packages|ipykernel_|\b0x[0-9a-f]{4,}|object at"
 )

@@ -64,12 +64,18 @@ def unchanged_settings(folder: Path) -> Iterator[None]:
 
 
 def run(path: Path) -> Ran:
-    """Run all code cells in order; only a cell tagged raises-exception may raise."""
+    """Run all code cells in order; only a cell tagged raises-exception may raise.
+
+    Cells tagged trains-live are left out: they take long, nbval runs them, and no exercise
+    may need what they make.
+    """
     ran = Ran({"__name__": "__main__"})
     for cell in read(path).cells:
         if cell.cell_type != "code":
             continue
         tags = cell.metadata.get("tags", [])
+        if "trains-live" in tags:
+            continue
         may_raise = (Exception,) if "raises-exception" in tags else ()
         printed, ignored = io.StringIO(), io.StringIO()
         value = None

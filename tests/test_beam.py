@@ -163,7 +163,7 @@ def test_enough_beams_find_the_best_of_all_sentences(alpha):
     assert len(lengths) > 1
 
 
-def plain_beam_search(rule, source, max_len, K, alpha):
+def plain_beam_search(rule, source, max_len, K, alpha, patience=1):
     """One sentence, in lists: the rules of the docstring, and nothing else."""
     running, ended = [((), 0.0)], []
     for length in range(1, max_len + 1):
@@ -180,7 +180,7 @@ def plain_beam_search(rule, source, max_len, K, alpha):
             if tokens[-1] == EOS:
                 ended.append((log_p / ((5 + length) / 6) ** alpha, tokens[:-1]))
         running = [(t, log_p) for log_p, t in candidates if t[-1] != EOS][:K]
-        if len(ended) >= K or not running:
+        if len(ended) >= K * patience or not running:
             break
         # However it goes on, a running hypothesis is at best as likely as now.
         reach = max(running[0][1] / ((5 + n) / 6) ** alpha for n in range(length, max_len + 1))
@@ -191,12 +191,28 @@ def plain_beam_search(rule, source, max_len, K, alpha):
 
 @pytest.mark.parametrize("K", [1, 2, 3, 7])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -1.0])
-def test_equals_a_search_in_plain_lists(K, alpha):
+@pytest.mark.parametrize("patience", [1, 0.5, 1.5, math.inf])
+def test_equals_a_search_in_plain_lists(K, alpha, patience):
+    options = {"beam_size": K, "length_penalty": alpha, "patience": patience}
     for seed in range(15):
         rule = never_pad(random_rule(seed, V=6))
-        output = beam(ScriptedModel(rule), sources(3), max_len=6, beam_size=K, length_penalty=alpha)
+        output = beam(ScriptedModel(rule), sources(3), max_len=6, **options)
         for i, row in enumerate(output):
-            assert sentence(row) == plain_beam_search(rule, i + 1, 6, K, alpha)
+            assert sentence(row) == plain_beam_search(rule, i + 1, 6, K, alpha, patience)
+
+
+def test_patience_finds_the_likely_sentence_that_unlikely_ends_cut_off():
+    # EOS has 0.09 at every step but the third, where it has 0.9: the likeliest sentence has
+    # two tokens, and by then two stumps have ended.
+    def rule(source, tokens):
+        chances = {5: 0.9, EOS: 0.09, 6: 0.01} if len(tokens) < 2 else {EOS: 0.9, 5: 0.1}
+        return [math.log(chances[i]) if i in chances else -1e4 for i in range(7)]
+
+    options = {"beam_size": 2, "length_penalty": 0.0, "max_len": 5}
+    hasty = beam(ScriptedModel(rule), sources(1), **options)
+    patient = beam(ScriptedModel(rule), sources(1), patience=math.inf, **options)
+    assert hasty.shape == (1, 0)
+    assert patient.tolist() == [[5, 5]]
 
 
 def test_no_complete_sentence_returns_the_likeliest_beginning():

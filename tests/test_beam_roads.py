@@ -1,5 +1,7 @@
 """decoding.py, beam search: the same by every road, and input and output of every form."""
 
+import math
+
 import pytest
 import torch
 from copying_transformer import batch, build
@@ -133,6 +135,8 @@ def test_every_beam_keeps_the_mask_of_its_source():
         ({"beam_size": 0}, ValueError, "beam_size must be at least 1, got 0"),
         ({"beam_size": 2.0}, TypeError, r"beam_size must be an int, got float 2\.0"),
         ({"beam_size": True}, TypeError, "beam_size must be an int, got bool True"),
+        ({"patience": 0.0}, ValueError, r"patience must be above 0, got 0\.0"),
+        ({"patience": math.nan}, ValueError, "patience must be above 0, got nan"),
         ({"max_len": -1}, ValueError, "max_len must be at least 0, got -1"),
         ({"eos_id": -1}, ValueError, "eos_id must be at least 0, got -1"),
         ({"bos_id": 1.0}, TypeError, r"bos_id must be an int, got float 1\.0"),

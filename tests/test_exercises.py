@@ -101,6 +101,16 @@ def test_a_good_exercise_has_no_problems_and_leaves_no_trace(tmp_path):
     assert settings() == before
 
 
+def test_cells_that_train_for_long_are_left_out(tmp_path):
+    cells = [("shown = 1", ["trains-live"]), ("answer_1 = ...", ["exercise-1"])]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(code, metadata={"tags": tags}) for code, tags in cells]
+    )
+    write(tmp_path / "01_synthetic.ipynb", notebook)
+    with unchanged_settings(tmp_path):
+        assert "shown" not in run(tmp_path / "01_synthetic.ipynb").namespace
+
+
 TWO = {"three": "3", "five": "5"}
 
 

@@ -57,7 +57,7 @@ attention_parameters(d_model)
 attention_scores(q, k)
 attention_weights(q, k, mask=None)
 beam_search(model, src, *, bos_id, eos_id, max_len, beam_size=4, length_penalty=0.6, \
-use_cache=True)
+patience=1.0, use_cache=True)
 causal_mask(length, *, device=None)
 decoder_layer_parameters(d_model, d_ff=None)
 encoder_layer_parameters(d_model, d_ff=None)

@@ -357,4 +357,93 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             ),
         },
     },
+    "10_translation": {
+        1: {
+            "PAD gets its share": (
+                "torch.special.entr(torch.tensor([0.8 + 0.2 / 11] + [0.2 / 11] * 10)).sum()"
+            ),
+            "the right token keeps only 0.8": (
+                "torch.special.entr(torch.tensor([0.8] + [0.02] * 9)).sum()"
+            ),
+            "ten others": ("torch.special.entr(torch.tensor([0.82] + [0.02] * 10)).sum()"),
+            "no floor": "0.0",
+            "equal chances": "torch.tensor(10.0).log()",
+            "the loss of the right token": "-torch.tensor(0.82).log()",
+            "two decimals": "0.87",
+            "nan": "float('nan')",
+            "a list": "[0.82, 0.02]",
+        },
+        2: {
+            "the prettiest head": "[1, 1]",
+            "the head that costs most in its layer": "[1, 3]",
+            "the second of layer 0": "[0, 3]",
+            "exchanged": "[1, 0]",
+            "counted from 1": "[1, 2]",
+            "its neighbour": "[0, 2]",
+            "its other neighbour": "[0, 0]",
+            "no such layer": "[2, 1]",
+            "one number": "1",
+        },
+        3: {
+            "compares sources": (
+                "lambda train, test: sum(t.source in {s.source for s in train} for t in test)"
+            ),
+            "compares examples": "lambda train, test: sum(t in train for t in test)",
+            "first days only": (
+                "lambda train, test: sum(t.days[0] in {s.days[0] for s in train} for t in test)"
+            ),
+            "all days of a range": (
+                "lambda train, test: sum(set(t.days) <= {d for s in train for d in s.days}"
+                " for t in test)"
+            ),
+            "counts days, not examples": (
+                "lambda train, test: len({d for s in train for d in s.days}"
+                " & {d for t in test for d in t.days})"
+            ),
+            "true or false": (
+                "lambda train, test: bool({d for s in train for d in s.days}"
+                " & {d for t in test for d in t.days})"
+            ),
+            "the whole test": "lambda train, test: len(test)",
+            "a number": "219",
+        },
+    },
+    "11_why_attention": {
+        1: {
+            "the GRU's border": "64",
+            "without projections": "256",
+            "divided the wrong way": "32",
+            "one token too few": "127",
+            "the number of operations": "4194304",
+            "both numbers": "[128, 0]",
+            "a text": "'2d'",
+            "nan": "float('nan')",
+        },
+        2: {
+            "as on the page": "(1, 3)",
+            "exchanged": "(5, 1)",
+            "powers of two": "(1, 2)",
+            "gaps": "(2, 5)",
+            "next to each other": "(1, 1)",
+            "every third token": "(3, 9)",
+            "one layer": "[5]",
+            "three layers": "(1, 5, 15)",
+            "no distance": "(0, 5)",
+            "halves": "(0.5, 2.5)",
+            "nan": "(1, float('nan'))",
+            "the reach": "7",
+        },
+        3: {
+            "equal, not less": "544",
+            "the border with the GRU": "65",
+            "later": "546",
+            "much later": "4000",
+            "with one layer fewer": "449",
+            "with one layer more": "641",
+            "too short": "2",
+            "between two numbers": "544.5",
+            "a list": "[545]",
+            "nan": "float('nan')",
+        },
+    },
 }
