@@ -21,7 +21,7 @@ from fontTools.ttLib import TTFont
 from site_browser import PHONE, WIDE, chromium, search, served, visit, without_scripts
 
 BOOK = Path(__file__).parents[1]
-PLAIN_LIMIT, CHAPTER_LIMIT, REQUEST_LIMIT = 170_000, 300_000, 30
+PLAIN_LIMIT, CHAPTER_LIMIT, REQUEST_LIMIT = 170_000, 340_000, 30
 
 
 @pytest.fixture(scope="session")
