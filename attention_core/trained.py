@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
-from attention_core.training import load_checkpoint, save_checkpoint
+from attention_core.training import save_checkpoint
 from attention_core.transformer import Transformer, TransformerConfig
 
 _KINDS: dict[str, tuple[Any, Any]] = {
@@ -70,5 +70,5 @@ def load_trained(path: str | PathLike[str] | None = None) -> Any:
         raise ValueError(f"path must be a file of save_trained, got {path} without its sizes")
     model_of, config_of = _KINDS[extras["kind"]]
     model = model_of(config_of(**extras["config"]))
-    load_checkpoint(path, model)
+    model.load_state_dict(saved["model"])
     return model.eval()

@@ -404,6 +404,10 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
                 "lambda train, test: bool({d for s in train for d in s.days}"
                 " & {d for t in test for d in t.days})"
             ),
+            "counts the days of each": (
+                "lambda train, test: sum(d in {d for s in train for d in s.days}"
+                " for t in test for d in t.days)"
+            ),
             "the whole test": "lambda train, test: len(test)",
             "a number": "219",
         },
