@@ -18,8 +18,5 @@ def figure_on(browser: Browser, site: Path, name: str) -> Locator:
 
 def reading(root: Locator, state: dict[str, Any]) -> str:
     """What the figure says once it stands at this state."""
-    root.evaluate(
-        "(root, state) => { for (const [k, v] of Object.entries(state)) root.figure.set(k, v); }",
-        state,
-    )
+    root.evaluate("(root, state) => root.figure.put(state)", state)
     return root.locator(".live-reading").inner_text()

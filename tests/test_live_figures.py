@@ -17,7 +17,7 @@ import traitlets
 from booksite import live
 from live_states import DATA, FIGURES, STATES, differences
 
-from attention_core.widgets import SimpleAttention, TwoVectors
+from attention_core.widgets import Heads, MaskPainter, SimpleAttention, TwoVectors
 from attention_core.widgets.figure import HERE, TensorTrait, as_tensor, script_of
 
 NODE_SCRIPT = Path(__file__).with_name("live_numbers.mjs")
@@ -158,6 +158,12 @@ BAD = [
     (lambda: SimpleAttention(query=-1), "query"),
     (lambda: SimpleAttention(temperature=0.0), "temperature"),
     (lambda: SimpleAttention(embeddings=[[1.0]]), r"a row for each of the 6 words, got shape"),
+    (
+        lambda: setattr(SimpleAttention(), "words", ["a", "b"]),
+        r"a row for each of the 2 words, got shape \(6, 3\); change both inside `with figure\.hold",
+    ),
+    (lambda: setattr(Heads(), "words", ["a"]), r"each of the 1 words, got shape \(3, 6\)"),
+    (lambda: setattr(MaskPainter(), "words", ["a", "b"]), r"embeddings .* the 2 words, got shape"),
 ]
 
 
@@ -165,6 +171,26 @@ BAD = [
 def test_bad_traits_are_named(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
+
+
+def test_traits_that_belong_together_change_together_or_not_at_all():
+    figure = SimpleAttention()
+    with figure.hold_trait_notifications():
+        figure.words, figure.embeddings = ["a", "b"], torch.eye(2)
+    assert figure.weights.tolist() == pytest.approx([0.2689414214, 0.7310585786])
+    with (
+        pytest.raises(traitlets.TraitError, match="the 1 words"),
+        figure.hold_trait_notifications(),
+    ):
+        figure.words = ["a"]
+    assert figure.words == ["a", "b"]
+
+
+def test_chinese_words_of_the_table_are_marked():
+    stored = SimpleAttention(words=["早", "<〇>"], embeddings=[[1], [2]]).static_html()
+    table = stored.partition("</script>")[2]
+    assert '<th scope=row><span lang="zh">早</span></th>' in table
+    assert '&lt;<span lang="zh">〇</span>&gt;' in table
 
 
 def test_numbers_of_no_kind_are_refused():

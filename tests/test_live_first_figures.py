@@ -141,3 +141,20 @@ def test_buttons_keep_what_they_promise(browser, site):
     root.evaluate("root => root.figure.set('k', [0, 0])")
     assert all(button.is_disabled() for button in root.get_by_role("button").all())
     root.page.close()
+
+
+def test_other_words_and_widths_get_other_elements(browser, site):
+    root = figure_on(browser, site, "02_simple_attention")
+    x = [[1.0, 0.0], [0.0, 2.0]]
+    state = {"words": ["早", "b"], "embeddings": x, "query": 0, "temperature": 1, "cosine": False}
+    root.evaluate("(root, state) => root.figure.put(state)", state)
+    figure = SimpleAttention(**state)
+    assert root.locator("[data-control='query']").all_inner_texts() == ["早", "b"]
+    assert root.locator("[data-control='query'] [lang=zh]").inner_text() == "早"
+    shown = root.locator("[data-key^='context.']").all_inner_texts()
+    assert [float(text) for text in shown] == pytest.approx(figure.context.tolist(), abs=5e-5)
+    root.locator("[data-control='query']").nth(1).click()
+    figure.query = 1
+    shown = root.locator("[data-key^='weights.']").all_inner_texts()
+    assert [float(text) for text in shown] == pytest.approx(figure.weights.tolist(), abs=5e-5)
+    root.page.close()

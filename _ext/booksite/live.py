@@ -39,9 +39,7 @@ def script(shared: str, modules: dict[str, str], host: str) -> str:
     """One classic script from what figures share, their modules and the page's host."""
     parts = ["(() => {", '"use strict";', shared, "const modules = {};"]
     for name, text in modules.items():
-        if len(_EXPORT.findall(text)) != 1 or re.search(
-            r"^(import|export (?!default))", text, re.M
-        ):
+        if len(_EXPORT.findall(text)) != 1 or _FOREIGN.search(text):
             raise ValueError(f"{name}.js must have one `export default` and import nothing")
         parts.append("{\n" + _EXPORT.sub(f"modules.{name} = ", text) + "\n}")
     return "\n".join([*parts, host, "host(modules);", "})();", ""])

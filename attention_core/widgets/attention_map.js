@@ -160,7 +160,7 @@ const pairs = (view, { name: kind, queries, keys }) => {
       label.classList.toggle("picked", here);
       label.classList.toggle("quiet", state.side === side);
       const share = state.side === side ? 0 : live.at(n, path)[at];
-      label.style.setProperty("--share", `${Math.round(45 * Math.min(1, share))}%`);
+      label.style.setProperty("--share", `${Math.round(40 * Math.min(1, share))}%`);
       label.classList.toggle("least", share < 0.005);
       label.classList.toggle("most", share > 0 && share === Math.max(...live.at(n, path)));
     });

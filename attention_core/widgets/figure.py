@@ -23,6 +23,8 @@ from torch import Tensor
 HERE = Path(__file__).parent
 #: Nested dicts and lists of numbers, by the names under which a figure shows them.
 Numbers = dict[str, Any]
+#: What to do where two traits must change at the same moment.
+TOGETHER = "; change both inside `with figure.hold_trait_notifications():`"
 
 
 def script_of(name: str) -> str:
@@ -129,6 +131,14 @@ def number_text(value: float, digits: int = 4) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
+_CHINESE = re.compile("[\u3007\u3400-\u9fff\uff00-\uffef]+")
+
+
+def _marked(text: str) -> str:
+    """Text for HTML; Chinese words get their language, so that they get font and voice."""
+    return _CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(text))
+
+
 class Table:
     """The plain form of a figure: what a reader sees where scripts do not run.
 
@@ -150,14 +160,14 @@ class Table:
 
     def html(self) -> str:
         def cells(tag: str, texts: Sequence[str], scope: str = "") -> str:
-            return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
+            return "".join(f"<{tag}{scope}>{_marked(text)}</{tag}>" for text in texts)
 
         head = f"<tr>{cells('th', self.columns, ' scope=col')}</tr>"
         body = "".join(
             f"<tr>{cells('th', row[:1], ' scope=row')}{cells('td', row[1:])}</tr>"
             for row in self.rows
         )
-        caption = f"<caption>{html.escape(self.caption)}</caption>"
+        caption = f"<caption>{_marked(self.caption)}</caption>"
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 

@@ -197,5 +197,6 @@ const build = (view) => {
   ];
 };
 
-const figure = { state: ["words", "x", "num_heads", "way", "picked"], numbers, build };
+const structure = ({ words, x }) => [words, x[0].length];
+const figure = { state: ["words", "x", "num_heads", "way", "picked"], structure, numbers, build };
 export default { ...figure, render: live.render(figure) };

@@ -8,7 +8,14 @@ import traitlets
 from torch import Tensor
 
 from attention_core.functional import merge_heads, scaled_dot_product_attention, split_heads
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait, number_text
+from attention_core.widgets.figure import (
+    TOGETHER,
+    LiveFigure,
+    Numbers,
+    Table,
+    TensorTrait,
+    number_text,
+)
 
 WORDS = ["he", "saw", "her"]
 WAYS = ["transpose", "reshape", "stack", "forgotten"]
@@ -60,7 +67,7 @@ class Heads(LiveFigure):
         if len(x) != len(words) or not x.shape[1]:
             raise traitlets.TraitError(
                 f"x must have a row of numbers for each of the {len(words)} words, "
-                f"got shape {tuple(x.shape)}"
+                f"got shape {tuple(x.shape)}{TOGETHER}"
             )
         if x.shape[1] % self.num_heads or x.numel() <= self.picked:
             raise traitlets.TraitError(

@@ -10,9 +10,13 @@ const host = (modules) => {
     const listeners = {};
     const model = {
       get: (key) => state[key],
+      // One value by its name, or several at once as an object.
       set: (key, value) => {
-        state[key] = value;
-        for (const listen of [...(listeners[`change:${key}`] || [])]) listen();
+        const changes = typeof key === "object" ? key : { [key]: value };
+        Object.assign(state, changes);
+        for (const name of Object.keys(changes)) {
+          for (const listen of [...(listeners[`change:${name}`] || [])]) listen();
+        }
       },
       save_changes: () => {},
       on: (event, listen) => (listeners[event] ||= []).push(listen),
@@ -34,10 +38,18 @@ const host = (modules) => {
         document.head.append(tag);
       },
     };
-    place.querySelector("table").remove(); // the figure says all that it said
+    const table = place.querySelector("table");
+    try {
+      module.render({ model, el: place });
+    } catch (error) {
+      // The table still says what the figure would; the other figures still start.
+      place.querySelector(".live-figure")?.remove();
+      console.error(error);
+      continue;
+    }
+    table.remove(); // the figure says all that it said
     // The box is reached by keyboard for the table's sake; the figure has its own stops.
     const box = place.closest(".output.text_html");
     for (const name of ["tabindex", "role", "aria-label"]) box?.removeAttribute(name);
-    module.render({ model, el: place });
   }
 };

@@ -124,5 +124,6 @@ const build = (view) => {
   ];
 };
 
-const figure = { state: ["words", "embeddings", "mask", "layers"], numbers, build };
+const structure = ({ words }) => words;
+const figure = { state: ["words", "embeddings", "mask", "layers"], structure, numbers, build };
 export default { ...figure, render: live.render(figure) };

@@ -7,7 +7,14 @@ from torch import Tensor
 
 from attention_core.functional import attention_weights, scaled_dot_product_attention
 from attention_core.reach import reach_matrix
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait, number_text
+from attention_core.widgets.figure import (
+    TOGETHER,
+    LiveFigure,
+    Numbers,
+    Table,
+    TensorTrait,
+    number_text,
+)
 from attention_core.widgets.simple_attention import EMBEDDINGS, WORDS
 
 # The causal mask with one cell too many: "journey" may look at "one".
@@ -75,14 +82,21 @@ class MaskPainter(LiveFigure):
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
 
-    @traitlets.validate("embeddings", "mask")
+    @traitlets.validate("embeddings", "mask", "words")
     def _check_length(self, proposal: Any) -> Any:
-        value, name = proposal["value"], proposal["trait"].name
-        if len(value) != len(self.words) or value.shape[-1] == 0:
-            raise traitlets.TraitError(
-                f"{name} must have a row for each of the {len(self.words)} words, "
-                f"got shape {tuple(value.shape)}"
-            )
+        value, changed = proposal["value"], proposal["trait"].name
+        now: dict[str, Any] = {
+            "words": self.words,
+            "embeddings": self.embeddings,
+            "mask": self.mask,
+        }
+        now[changed] = value
+        for name in ("embeddings", "mask") if changed == "words" else (changed,):
+            if len(now[name]) != len(now["words"]) or now[name].shape[-1] == 0:
+                raise traitlets.TraitError(
+                    f"{name} must have a row for each of the {len(now['words'])} words, "
+                    f"got shape {tuple(now[name].shape)}{TOGETHER}"
+                )
         return value
 
     @property

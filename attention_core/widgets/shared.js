@@ -60,7 +60,7 @@ live.svgTags = new Set(["svg", "g", "path", "line", "circle", "rect", "text", "p
 
 // Chinese words are marked, so that they get their font and the right voice.
 live.word = (text) =>
-  /[\u3400-\u9fff\uff00-\uffef]/.test(text)
+  /[\u3007\u3400-\u9fff\uff00-\uffef]/.test(text)
     ? live.make("span", { lang: "zh" }, text)
     : document.createTextNode(text);
 
@@ -81,17 +81,27 @@ live.render = (figure) => ({ model, el }) => {
     each: (place) => places.push(place),
   };
   const root = live.make("div.live-figure");
-  root.append(...[figure.build(view)].flat());
+  // JupyterLab takes arrow keys for its cells, unless the very element that has them says no.
+  root.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
   el.append(root);
+  let structure = null;
   const update = () => {
     const state = view.state();
+    // Other words, or tables of another size, need other elements.
+    const wanted = JSON.stringify(figure.structure?.(state) ?? "always");
+    if (wanted !== structure) {
+      structure = wanted;
+      places.length = 0;
+      root.replaceChildren(...[figure.build(view)].flat());
+    }
     const numbers = figure.numbers(state);
     for (const place of places) place(numbers, state);
   };
   for (const key of keys) model.on(`change:${key}`, update);
   update();
   // For the tests: what the figure stands at, and what it says.
-  root.figure = { state: view.state, numbers: () => figure.numbers(view.state()), set: view.set };
+  root.figure = { state: view.state, numbers: () => figure.numbers(view.state()), set: view.set,
+    put: (state) => model.set(state) };
   return () => keys.forEach((key) => model.off(`change:${key}`, update));
 };
 
@@ -208,7 +218,8 @@ live.grid = (view, { path, rows, columns, caption, role = "weights", digits = 2,
       const cell = live.make("td", {}, number);
       view.each((numbers) => {
         const level = shade(live.at(numbers, path)[i][j]);
-        const share = Math.round(Math.min(1, Math.abs(level)) * 55);
+        // Not stronger: the number on it must be legible on the dark page, too.
+        const share = Math.round(Math.min(1, Math.abs(level)) * 40);
         const colour = level < 0 ? "var(--live-negative)" : `var(--live-${role})`;
         cell.style.background = `color-mix(in srgb, ${colour} ${share}%, transparent)`;
       });

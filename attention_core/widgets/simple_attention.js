@@ -56,7 +56,7 @@ const build = (view) => {
     view.each(({ weights }, state) => {
       button.setAttribute("aria-pressed", String(state.query === i));
       // The strongest word has the full shade: a shade shows order, the number how much.
-      button.style.setProperty("--share", `${Math.round((45 * weights[i]) / Math.max(...weights))}%`);
+      button.style.setProperty("--share", `${Math.round((40 * weights[i]) / Math.max(...weights))}%`);
     });
     return button;
   });
@@ -99,5 +99,6 @@ const build = (view) => {
   ];
 };
 
-const figure = { state: ["words", "embeddings", "query", "temperature", "cosine"], numbers, build };
+const structure = ({ words, embeddings }) => [words, embeddings[0].length];
+const figure = { state: ["words", "embeddings", "query", "temperature", "cosine"], structure, numbers, build };
 export default { ...figure, render: live.render(figure) };

@@ -8,7 +8,14 @@ import traitlets
 from torch import Tensor
 
 from attention_core.functional import attention_weights, scaled_dot_product_attention
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait, number_text
+from attention_core.widgets.figure import (
+    TOGETHER,
+    LiveFigure,
+    Numbers,
+    Table,
+    TensorTrait,
+    number_text,
+)
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
 EMBEDDINGS = [
@@ -54,21 +61,26 @@ class SimpleAttention(LiveFigure):
 
     @traitlets.validate("query")
     def _check_query(self, proposal: Any) -> int:
-        if proposal["value"] >= len(self.words):
-            raise traitlets.TraitError(
-                f"query must be below the number of words, {len(self.words)}, "
-                f"got {proposal['value']}"
-            )
+        self._check_inside(proposal["value"], self.words)
         return int(proposal["value"])
 
-    @traitlets.validate("embeddings")
-    def _check_embeddings(self, proposal: Any) -> Any:
-        if len(proposal["value"]) != len(self.words):
+    @traitlets.validate("embeddings", "words")
+    def _check_rows(self, proposal: Any) -> Any:
+        value = proposal["value"]
+        x, words = (value, self.words) if isinstance(value, Tensor) else (self.embeddings, value)
+        if len(x) != len(words) or not x.shape[1]:
             raise traitlets.TraitError(
-                f"embeddings must have a row for each of the {len(self.words)} words, "
-                f"got shape {tuple(proposal['value'].shape)}"
+                f"embeddings must have a row for each of the {len(words)} words, "
+                f"got shape {tuple(x.shape)}{TOGETHER}"
             )
-        return proposal["value"]
+        self._check_inside(self.query, words)
+        return value
+
+    def _check_inside(self, query: int, words: list[str]) -> None:
+        if query >= len(words):
+            raise traitlets.TraitError(
+                f"query must be below the number of words, {len(words)}, got {query}"
+            )
 
     @property
     def _compared(self) -> Tensor:

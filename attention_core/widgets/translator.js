@@ -149,7 +149,7 @@ const lines = (view, go) => live.part(view, (_, state) => [runOf(state)], (own, 
         if (!row) return line.setAttribute("aria-label", "not written yet");
         const top = row.indexOf(Math.max(...row));
         row.forEach((weight, j) => {
-          cells[j].style.setProperty("--share", `${Math.round(60 * weight)}%`);
+          cells[j].style.setProperty("--share", `${Math.round(40 * weight)}%`);
           cells[j].classList.toggle("most", j === top);
         });
         line.setAttribute("aria-label", `${name}: looks most at ${source[top] === " " ? "space" : source[top]}, ${live.text(row[top], 2)}`);
