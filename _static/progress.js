@@ -1,0 +1,78 @@
+// Which chapters this browser has read to the end: marked in the map of the front page, with
+// the next one named. Nothing leaves the browser; where it keeps nothing, nothing is marked.
+(() => {
+  const KEY = "chapters-read";
+  const load = () => {
+    try {
+      const found = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+      return new Set(Array.isArray(found) ? found : []);
+    } catch {
+      return new Set();
+    }
+  };
+  const save = (read) => {
+    try {
+      localStorage.setItem(KEY, JSON.stringify([...read].sort()));
+    } catch {
+      // A private window: the marks last as long as the page.
+    }
+  };
+  const name = (url) => new URL(url, location.href).pathname.match(/chapters\/(\w+)\.html$/)?.[1];
+
+  const atEnd = () => {
+    const chapter = name(location.href);
+    const summary = document.querySelector("section#summary");
+    if (!chapter || !summary) return;
+    const watch = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      watch.disconnect();
+      save(load().add(chapter));
+    });
+    watch.observe(summary);
+  };
+
+  const onMap = () => {
+    const links = [...document.querySelectorAll("section#the-map table a")].filter((a) => name(a.href));
+    if (!links.length) return;
+    const note = document.createElement("p");
+    note.className = "progress";
+    const before = new Map(); // what stood in the cells
+    const show = () => {
+      const read = load();
+      const unread = links.filter((a) => !read.has(name(a.href)));
+      for (const a of links) {
+        const cell = a.closest("tr").lastElementChild;
+        if (!before.has(cell)) before.set(cell, [...cell.childNodes]);
+        cell.replaceChildren(...(read.has(name(a.href)) ? ["✓ read"] : before.get(cell)));
+      }
+      note.replaceChildren();
+      note.hidden = unread.length === links.length;
+      if (note.hidden) return;
+      const next = unread[0];
+      const forget = document.createElement("button");
+      forget.type = "button";
+      forget.textContent = "Forget the marks";
+      forget.addEventListener("click", () => {
+        save(new Set());
+        show();
+      });
+      if (next) {
+        const link = document.createElement("a");
+        link.href = next.href;
+        link.textContent = next.textContent;
+        note.append("Next for you: ", link, ". ");
+      } else note.append("You have read them all. ");
+      note.append("Only this browser remembers what you have read. ", forget);
+    };
+    show();
+    addEventListener("pageshow", show); // back from a chapter
+    document.querySelector("section#the-map table").closest(".pst-scrollable-table-container, table").after(note);
+  };
+
+  const start = () => {
+    atEnd();
+    onMap();
+  };
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
+})();

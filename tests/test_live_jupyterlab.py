@@ -1,0 +1,136 @@
+"""The same figures in JupyterLab: page and kernel share one state, both ways.
+
+A real server, kernel and browser; the notebook is the one that a reader would type.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import nbformat
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page as Tab
+
+CELLS = [
+    "import torch\n"
+    "from attention_core.widgets import SimpleAttention\n"
+    "X = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])\n"
+    "figure = SimpleAttention(words=['a', 'b', 'c'], embeddings=X, query=0)\n"
+    "figure",
+    "from ipywidgets import FloatSlider, link\n"
+    "slider = FloatSlider(value=2.0, min=0.5, max=4.0, step=0.05)\n"
+    "link((slider, 'value'), (figure, 'temperature'))\n"
+    "slider",
+    "import json\n"
+    "state = [figure.query, figure.temperature]\n"
+    "print(json.dumps({'state': state, 'weights': figure.weights.tolist()}))",
+    "with figure.hold_trait_notifications():\n"
+    "    figure.words, figure.embeddings = list('wxyz'), torch.eye(4)\n"
+    "    figure.query = 3",
+]
+
+
+@contextmanager
+def lab(folder: Path) -> Iterator[str]:
+    """A server of its own, with no other settings than these and no one else's kernels."""
+    own = {name: str(folder / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")}
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+        "--port=0", "--ServerApp.token=secret", f"--ServerApp.root_dir={folder}",
+        "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    server = subprocess.Popen(
+        command, stderr=subprocess.PIPE, encoding="utf-8", env={**os.environ, **own}
+    )
+    try:
+        lines: list[str] = []
+        for line in server.stderr:
+            lines.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/lab", line):
+                break
+        else:
+            pytest.fail("JupyterLab did not start:\n" + "".join(lines[-20:]))
+        yield f"http://127.0.0.1:{found[1]}/lab/tree/trial.ipynb?token=secret"
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def tab(browser, tmp_path_factory) -> Iterator[Tab]:
+    folder = tmp_path_factory.mktemp("lab")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(notebook, folder / "trial.ipynb")
+    with lab(folder) as address:
+        context = browser.new_context(viewport={"width": 1280, "height": 1400})
+        page = context.new_page()
+        page.goto(address)
+        page.locator(".jp-Notebook .jp-CodeCell").nth(len(CELLS) - 1).wait_for(timeout=60_000)
+        yield page
+        context.close()
+
+
+def run(tab: Tab, number: int) -> str:
+    """Run one cell, wait until the kernel has done it, and return what it printed."""
+    cell = tab.locator(".jp-CodeCell").nth(number)
+    prompt = cell.locator(".jp-InputPrompt")
+    before = prompt.inner_text()
+    cell.locator(".cm-content").click()
+    tab.keyboard.press("ControlOrMeta+Enter")
+    done = re.compile(r"\[\d+\]")
+    for _ in range(600):
+        now = prompt.inner_text()
+        if done.search(now) and now != before:
+            break
+        tab.wait_for_timeout(100)
+    else:
+        pytest.fail(f"cell {number} was not run: {before!r}, {now!r}")
+    return " ".join(cell.locator(".jp-RenderedText").all_inner_texts())
+
+
+def test_page_and_kernel_share_one_state(tab):
+    run(tab, 0)
+    root = tab.locator(".live-figure")
+    root.wait_for(timeout=30_000)
+
+    def state() -> dict:
+        return root.evaluate("root => root.figure.state()")
+
+    def shown(key: str) -> list[float]:
+        return [float(t) for t in root.locator(f"[data-key^='{key}.']").all_inner_texts()]
+
+    def agree(query: int, temperature: float) -> None:
+        """What the kernel has is what the page says, by the package's own formula."""
+        read = run(tab, 2)
+        assert json.loads(read)["state"] == [query, temperature]
+        assert (state()["query"], state()["temperature"]) == (query, temperature)
+        assert shown("weights") == pytest.approx(json.loads(read)["weights"], abs=5e-5)
+
+    agree(0, 1.0)
+    # From the page to the kernel.
+    root.locator("[data-control='query']").nth(1).click()
+    agree(1, 1.0)
+    # A slider of ipywidgets drives the figure, and is driven by it.
+    run(tab, 1)
+    agree(1, 2.0)
+    root.locator("[data-control='temperature']").focus()
+    tab.keyboard.press("ArrowLeft")
+    agree(1, 1.95)
+    slider = tab.locator(".widget-readout")
+    assert float(slider.inner_text()) == pytest.approx(1.95, abs=0.06)
+    # The reader's own tensor, of another size, with other words.
+    run(tab, 3)
+    root.locator("[data-control='query']").nth(3).wait_for()
+    agree(3, 1.95)

@@ -1,0 +1,85 @@
+"""The map remembers what was read, in the reader's browser and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from site_browser import PHONE, WIDE
+
+FIRST, SECOND = "chapters/01_dot_products.html", "chapters/02_simple_attention.html"
+
+
+@pytest.fixture(params=[WIDE, PHONE])
+def tab(browser, request):
+    context = browser.new_context(viewport={"width": request.param, "height": 900})
+    page = context.new_page()
+    page.problems = []
+    page.on("pageerror", lambda error: page.problems.append(error.stack))
+    yield page
+    # The theme needs the browser's storage and says so; this script does not.
+    assert not [stack for stack in page.problems if "progress.js" in stack]
+    context.close()
+
+
+def marks(tab) -> list[str]:
+    return tab.locator("#the-map tbody tr td:last-child").all_inner_texts()
+
+
+def read_to_the_end(tab, address: str) -> None:
+    tab.goto(address)
+    tab.locator("#summary").scroll_into_view_if_needed()
+    tab.wait_for_function("localStorage.getItem('chapters-read') !== null")
+
+
+def test_a_chapter_read_to_its_summary_is_marked_and_the_next_is_named(tab, address):
+    tab.goto(f"{address}index.html")
+    assert not any("✓" in mark for mark in marks(tab))
+    assert tab.locator("#the-map p.progress").is_hidden()
+    tab.goto(address + FIRST)  # opened, but not read
+    tab.goto(f"{address}index.html")
+    assert not any("✓" in mark for mark in marks(tab))
+
+    read_to_the_end(tab, address + FIRST)
+    tab.goto(f"{address}index.html")
+    assert [i for i, mark in enumerate(marks(tab)) if mark == "✓ read"] == [0]
+    note = tab.locator("#the-map p.progress")
+    assert note.get_by_role("link").inner_text() == "Simple attention"
+    note.get_by_role("link").click()
+    tab.wait_for_url(f"**/{SECOND}")
+
+    tab.go_back()
+    before = marks(tab)
+    tab.get_by_role("button", name="Forget the marks").click()
+    assert note.is_hidden()
+    assert marks(tab)[1:] == before[1:]
+    assert marks(tab)[0] == before[1]
+    assert tab.locator("#the-map tbody strong").count() == len(before) - before.count("planned")
+    assert tab.evaluate("localStorage.getItem('chapters-read')") == "[]"
+
+
+def test_who_has_read_all_is_told_so(tab, address):
+    tab.goto(f"{address}index.html")
+    names = tab.locator("#the-map table a").evaluate_all(
+        "links => links.map(a => a.pathname.match(/chapters.(.*).html/)[1])"
+    )
+    tab.evaluate("names => localStorage.setItem('chapters-read', JSON.stringify(names))", names)
+    tab.reload()
+    assert "You have read them all." in tab.locator("#the-map p.progress").inner_text()
+
+
+@pytest.mark.parametrize("kept", ["nonsense", "7", '{"a": 1}'])
+def test_what_is_no_list_is_no_progress(tab, address, kept):
+    tab.goto(f"{address}index.html")
+    tab.evaluate("kept => localStorage.setItem('chapters-read', kept)", kept)
+    tab.reload()
+    assert tab.locator("#the-map p.progress").is_hidden()
+
+
+def test_a_browser_that_keeps_nothing_shows_the_plain_map(tab, address):
+    tab.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
+    )
+    tab.goto(address + FIRST)
+    tab.locator("#summary").scroll_into_view_if_needed()
+    tab.goto(f"{address}index.html")
+    assert tab.locator("#the-map p.progress").is_hidden()
+    assert not any("✓" in mark for mark in marks(tab))
