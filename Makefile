@@ -10,7 +10,7 @@ book: $(INSTALLED)  ## build the book, strictly, into _build/html
 	$(BIN)jupyter-book build . -W -n --keep-going
 
 test: $(INSTALLED)  ## run every check: package, chapters, prose, style, site
-	$(BIN)python -m pytest
+	$(BIN)python -m pytest -n 2
 
 check: test digits book  ## what CI runs
 
@@ -25,7 +25,7 @@ digits: $(INSTALLED)  ## chapters print the same digits on every processor and t
 	  echo "ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads"; \
 	  if [ $$threads = 1 ]; then skip="$(LONG:%=--ignore=chapters/%.ipynb)"; else skip=; fi; \
 	  ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads \
-	    $(BIN)python -m pytest -q chapters $$skip || exit 1; \
+	    $(BIN)python -m pytest -n 2 -q chapters $$skip || exit 1; \
 	done; done
 
 serve: book  ## read the built book at localhost:8000

@@ -22,7 +22,7 @@ def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it(
         assert target in recipes
     for target, plain in [
         ("book", "jupyter-book build . -W -n --keep-going"),
-        ("test", "python -m pytest"),
+        ("test", "python -m pytest -n 2"),
     ]:
         assert f"`{plain}`" in README
         assert recipes[target] == f"\t$(BIN){plain}\n"
