@@ -151,10 +151,34 @@ def test_other_words_and_widths_get_other_elements(browser, site):
     figure = SimpleAttention(**state)
     assert root.locator("[data-control='query']").all_inner_texts() == ["早", "b"]
     assert root.locator("[data-control='query'] [lang=zh]").inner_text() == "早"
-    shown = root.locator("[data-key^='context.']").all_inner_texts()
+    shown = root.locator(".live-answer [data-key^='context.']").all_inner_texts()
     assert [float(text) for text in shown] == pytest.approx(figure.context.tolist(), abs=5e-5)
     root.locator("[data-control='query']").nth(1).click()
     figure.query = 1
-    shown = root.locator("[data-key^='weights.']").all_inner_texts()
+    shown = root.locator("tbody [data-key^='weights.']").all_inner_texts()
     assert [float(text) for text in shown] == pytest.approx(figure.weights.tolist(), abs=5e-5)
     root.page.close()
+
+
+@pytest.mark.parametrize("chapter", ["01_dot_products", "03_query_key_value"])
+def test_a_finger_that_drags_a_tip_down_moves_the_tip_and_not_the_page(browser, site, chapter):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    tab = context.new_page()
+    tab.goto((site / "chapters" / f"{chapter}.html").as_uri())
+    root = tab.locator("div[data-live] > .live-figure").first
+    tip = root.locator(".live-grip").last
+    tip.scroll_into_view_if_needed()
+    box = tip.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = context.new_cdp_session(tab)
+    before = root.evaluate("root => root.figure.state()"), tab.evaluate("scrollY")
+    for step in range(14):  # small steps, as of a hand: a browser may take them for scrolling
+        kind = "touchMove" if step else "touchStart"
+        points = [{"x": x + step / 9, "y": y + 4 * step}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert tab.evaluate("scrollY") == before[1]
+    moved = tip.bounding_box()
+    assert moved["y"] + moved["height"] / 2 == pytest.approx(y + 52, abs=12)
+    assert root.evaluate("root => root.figure.state()") != before[0]
+    context.close()

@@ -109,7 +109,7 @@ def test_page_and_kernel_share_one_state(tab):
         return root.evaluate("root => root.figure.state()")
 
     def shown(key: str) -> list[float]:
-        return [float(t) for t in root.locator(f"[data-key^='{key}.']").all_inner_texts()]
+        return [float(t) for t in root.locator(f"tbody [data-key^='{key}.']").all_inner_texts()]
 
     def agree(query: int, temperature: float) -> None:
         """What the kernel has is what the page says, by the package's own formula."""

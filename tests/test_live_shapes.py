@@ -66,14 +66,14 @@ def test_learned_numbers_are_those_of_the_built_machine(figure, built):
 
 def test_kinds_share_out_all_learned_numbers(figure, built):
     kinds = figure.numbers()["kinds"]
-    assert sum(kinds.values()) == pytest.approx(1)
+    assert sum(kinds.values()) == pytest.approx(100)
     for kind, module in (
         ("attention", MultiHeadAttention),
         ("feed_forward", FeedForward),
         ("norms", type(built.encoder.layers[0].feed_forward_norm)),
     ):
         found = sum(count(m) for m in built.modules() if isinstance(m, module))
-        assert kinds[kind] == pytest.approx(found / count(built)), kind
+        assert kinds[kind] == pytest.approx(100 * found / count(built)), kind
 
 
 def test_shapes_are_those_that_flow_through_the_built_machine(figure, built):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import site_checks as checks
 from booksite.pages import finish, image_size
-from site_browser import PHONE, WIDE, chromium, visit, without_scripts
+from site_browser import PHONE, WIDE, visit, without_scripts
 
 EXTENSIONS = Path(__file__).parents[1] / "_ext"
 
@@ -188,12 +188,6 @@ def test_a_wrong_formula_fails_a_strict_build(tmp_path):
 
 
 # --- in a browser ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as running:
-        yield running
 
 
 FAULTS = {

@@ -74,7 +74,7 @@ const say = ({ row, column, spread, received }, state) => {
   if (row[best] >= 0.5) return `${start} mostly at ${at}, with weight ${text(row[best])}. The others share the rest.`;
   const even = spread > 0.75 * seen ? " So it shows hardly anything." : "";
   return `${start} most at ${at}, but only with weight ${text(row[best])}: ` +
-    `as if it looked at ${live.text(spread, 1)} of ${seen === keys.length ? "" : "the "}${seen} alike.${even}`;
+    `spread as wide as equal weights on ${live.text(spread, 1)} of ${seen === keys.length ? "" : "the "}${seen} places.${even}`;
 };
 
 // --- all heads, small ------------------------------------------------------------------------

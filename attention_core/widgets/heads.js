@@ -173,11 +173,11 @@ const build = (view) => {
     caption: "What the heads get, side by side", corner: "head", bands,
   });
   const merged = table("merged", (n, i, j) => n.merged_place[i][j], {
-    caption: ["Put together: ", ...of("home", "of_home"), " at home"], label: "Put together", corner: "column",
+    caption: "Put together again", corner: "column",
   });
   const heard = live.cells(view, {
     path: "heard", rows: words, columns: words, digits: 2, corner: "hears",
-    caption: ["Heard at equal weights: ", ...of("pairs", "of_pairs"), " pairs"], label: "Heard at equal weights",
+    caption: "Who hears whom, if all weigh alike",
     paint: (n, _, i, j) => ({ role: "weights", level: n.heard[i][j] }),
   });
   const divisors = columns.map((_, j) => j + 1).filter((heads) => width % heads === 0);
@@ -188,10 +188,14 @@ const build = (view) => {
       label: "way",
       options: [
         ["transpose", "view, transpose"], ["reshape", "reshape"],
-        ["stack", "split, stack"], ["forgotten", "no way back"],
+        ["stack", "split, cat"], ["forgotten", "one transpose"],
       ],
     }),
     live.choice(view, "num_heads", { label: "heads", options: divisors.map((n) => [n, String(n)]) }),
+    live.make(
+      "p.live-checks", {}, "Check 1, numbers that come home: ", ...of("home", "of_home"),
+      ". Check 2, pairs of words that hear each other: ", ...of("pairs", "of_pairs"), ".",
+    ),
     live.make("div.live-columns.live-tops", {}, tokens, side, merged, heard),
     live.make("div.live-columns.live-tops", {}, steps(view, digits), live.reading(view, say)),
   ];

@@ -51,5 +51,6 @@ const host = (modules) => {
     // The box is reached by keyboard for the table's sake; the figure has its own stops.
     const box = place.closest(".output.text_html");
     for (const name of ["tabindex", "role", "aria-label"]) box?.removeAttribute(name);
+    box?.classList.add("live-box"); // no longer scrolls: its wide parts have boxes of their own
   }
 };

@@ -108,6 +108,10 @@ const build = (view) => {
     return button;
   });
   const counted = (path) => live.number(view, path, { digits: 0 });
+  const dashed = live.make("span", {}, "Dashed: reached though forbidden.");
+  view.each(({ reach }, { mask }) => {
+    dashed.hidden = !reach.some((row, i) => row.some((x, j) => x > noise && !mask[i][j]));
+  });
   const reading = live.reading(view, say);
   reading.classList.add("tall");
   return [
@@ -115,11 +119,11 @@ const build = (view) => {
       "Filled means “may look”, hatched “may not”. Then add layers."),
     live.make("div.live-buttons", { role: "group", "aria-label": "Masks to start from" }, buttons),
     live.choice(view, "layers", { label: "layers", options: [1, 2, 3, 4, 5].map((n) => [n, String(n)]) }),
-    live.make("div.live-columns.live-stairs", {}, painter, map),
     live.make(
       "p.live-after", {}, "Permitted ", counted("permitted"), ", reached ", counted("reached"),
-      ` of ${words.length ** 2}. From the future (above the stairs) `, counted("future"), ". Dashed: reached though forbidden.",
+      ` of ${words.length ** 2}. From the future (above the stairs) `, counted("future"), ". ", dashed,
     ),
+    live.make("div.live-columns.live-stairs", {}, painter, map),
     reading,
   ];
 };

@@ -51,10 +51,12 @@ const sayStack = ({ size, spread }, { strength, layers }) => {
   if (!size[0]) return "Where all is 0, all stays 0.";
   if (spread[0] < 1e-9) return "Both tokens are the same, and no layer can part them.";
   if (!strength) return "At strength 0 the sublayer is silent: without the plus nothing is left, with it and no norm behind it nothing changes.";
-  const many = layers === 1 ? "1 layer leaves" : `${layers} layers leave`;
-  const look = spread[1] < 0.05 ? "tokens that look alike" : "tokens that still differ";
+  const alike = JOINS.filter((_, i) => spread[i + 1] < 0.1);
+  const look = alike.length
+    ? `tokens that hardly differ (spread below 0.1) in ${alike.length === 1 ? "one row" : `${alike.length} rows`}: ${alike.join(", ")}`
+    : "tokens that still differ in every row";
   const times = (i) => live.text(size[i] / size[0], 1);
-  return `Without the plus, ${many} ${look}. The bare sum is ${times(3)} times as large as the start, pre-norm ${times(5)} times.`;
+  return `${layers === 1 ? "1 layer leaves" : `${layers} layers leave`} ${look}. The bare sum is ${times(3)} times as large as the start, pre-norm ${times(5)} times.`;
 };
 
 const say = (n, state) => `${sayNorm(n)} ${sayStack(n, state)}`;
@@ -63,6 +65,7 @@ const build = (view) => {
   const row = (label, ...cells) => live.make("tr", {}, live.make("th", { scope: "row" }, label), cells);
   const head = (...texts) =>
     live.make("thead", {}, live.make("tr", {}, texts.map((text) => live.make("th", { scope: "col" }, text))));
+  const box = (label, table) => live.make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": label }, table);
   const cell = (path, options) => live.make("td", {}, live.number(view, path, options));
 
   const token = live.make(
@@ -94,6 +97,7 @@ const build = (view) => {
   const notes = { "norm(x + f(x))": "post-norm", "x + f(norm(x))": "pre-norm" };
   const stacks = live.make(
     "table.live-list.live-stacks", {},
+    live.make("caption", {}, "After the layers. Each row's bars have a scale of their own; spread: how far the two tokens differ, as a share of their size."),
     head("", live.make("span", {}, live.make("span.live-yours", {}, "yours"), ", other"), "size", "spread"),
     live.make(
       "tbody", {},
@@ -110,14 +114,14 @@ const build = (view) => {
     live.make(
       "div.live-columns.live-tops", {},
       live.make(
-        "div.live-half", {}, token,
+        "div.live-half", {}, box("Your token, before the norm and after it", token),
         live.make("div.live-row", { role: "group", "aria-label": "change all four numbers" }, live.make("span", {}, "all:"), buttons),
       ),
       live.make(
         "div.live-half", {},
         live.slider(view, "layers", { label: "layers", min: 1, max: 12, step: 1, digits: 0 }),
         live.slider(view, "strength", { label: "strength", min: 0, max: 1, step: 0.05 }),
-        stacks,
+        box("Both tokens after the layers", stacks),
       ),
     ),
     live.reading(view, say),

@@ -69,8 +69,8 @@ const build = (view) => {
     live.make(
       "tbody", {},
       line("query", "position", "here"),
-      line("scores", "times the turn", "matrix.0"),
-      line("scores", "", "matrix.1"),
+      line("scores", "times the turn,", "matrix.0"),
+      line("scores", "row by row", "matrix.1"),
       line("key", "= position + offset", "there"),
     ),
   );
@@ -110,6 +110,7 @@ const build = (view) => {
       label: `${title}, for offsets 0 to ${LAST_OFFSET}`,
     }),
   );
+  const phone = matchMedia("(max-width: 700px)").matches; // there the numbers open on request
   return [
     live.make("p.live-lead", {}, "Move the position, then the offset. Click a pair to see its hand large."),
     live.make(
@@ -117,18 +118,19 @@ const build = (view) => {
       live.slider(view, "position", { label: "position", min: 0, max: 200, step: 1, digits: 0, role: "query" }),
       live.slider(view, "offset", { label: "offset", min: 0, max: LAST_OFFSET, step: 1, digits: 0, role: "key" }),
     ),
-    live.make("div.live-turn", {}, wheel, live.make("div", {}, turning, facts)),
+    live.make(
+      "div.live-pair-controls", {},
+      live.choice(narrower, "d_model", { label: "width", options: [4, 8, 16].map((n) => [n, String(n)]) }),
+      live.choice(view, "base", { label: "base", options: [[10, "10"], [100, "100"], [10000, "10,000"]] }),
+    ),
+    live.make("div.live-turn", {}, wheel, live.make("details", phone ? {} : { open: "" },
+      live.make("summary", {}, "The turn in numbers"), turning, facts)),
     live.make("div.live-lead", {}, "Each pair adds the cosine of its turn. The sum is the dot product."),
     live.make("div.live-wheels", { role: "group", "aria-label": "pairs, and what each adds to the dot product" }, buttons),
     live.make(
       "div.live-columns", {},
       chart("Dot product of the two rows", "dot", "dots", "most"),
       chart("What the large pair adds", "part", "curve", 1),
-    ),
-    live.make(
-      "div.live-pair-controls", {},
-      live.choice(narrower, "d_model", { label: "width", options: [4, 8, 16].map((n) => [n, String(n)]) }),
-      live.choice(view, "base", { label: "base", options: [[10, "10"], [100, "100"], [10000, "10,000"]] }),
     ),
     live.reading(view, say),
   ];

@@ -33,7 +33,7 @@ class Positions(LiveFigure):
     """
 
     module = "positions"
-    heights = (726, 1255)
+    heights = (726, 1048)
 
     position = traitlets.Int(10, min=0, max=LAST_POSITION).tag(sync=True)
     offset = traitlets.Int(3, min=0, max=LAST_OFFSET).tag(sync=True)

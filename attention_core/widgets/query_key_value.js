@@ -11,8 +11,12 @@ const numbers = ({ market, W_q, W_k, W_v }) => {
 const PARTS = ["right", "up", "price"];
 const chosen = (W_v) => [0, 1, 2].find((i) => W_v.every(([x], j) => x === (i === j ? 1 : 0)));
 
-const say = ({ scores, answers, wanted }, { W_q, W_v }) => {
+const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
   const near = (a, b) => Math.abs(a - b) < 1e-6;
+  const angle = ([x, y]) => (Math.atan2(y, x) * 180) / Math.PI;
+  // How far stall 1's query points beside the key of the stall it wants.
+  const beside = Math.abs(((angle(queries[0]) - angle(keys[1]) + 540) % 360) - 180);
+  const keyTurned = !near(W_k[0][1], 0) || !near(W_k[1][0], 0);
   if (scores.flat().every((s) => near(s, 0))) {
     return "All scores are 0: each stall listens to all alike and hears the mean of the values. Attention cannot answer “nobody”.";
   }
@@ -41,9 +45,15 @@ const say = ({ scores, answers, wanted }, { W_q, W_v }) => {
     const worst = answers.map((a, i) => Math.abs(a - wanted[i]));
     const i = worst.indexOf(Math.max(...worst));
     const heard = `stall ${i + 1} hears ${live.text(answers[i], 2)} for a price of ${wanted[i]}`;
-    return worst[i] < 0.2
-      ? `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`
-      : `Each stall listens most to the neighbour it wants, but not to it alone: ${heard}. The query is too quiet.`;
+    if (worst[i] < 0.2) {
+      return keyTurned
+        ? `Solved, with the key turned, too: ${heard}. Only the angle between query and key counts.`
+        : `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`;
+    }
+    const cure = beside > 7
+      ? `The query points ${live.text(beside, 0)} degrees past the key of its neighbour: turn it.`
+      : "The query points the right way, but is too quiet: stretch it.";
+    return `Each stall listens most to the neighbour it wants, but not to it alone: ${heard}. ${cure}`;
   }
   return `${both}: ${symmetric ? "the scores are symmetric" : "looking for and being found differ"}.`;
 };
@@ -80,9 +90,10 @@ const build = (view) => {
   grip("W_q", "query");
 
   const th = (text, attributes = {}) => live.make("th", { scope: "col", ...attributes }, text);
-  const caption = "Weights, and below them scores";
+  const caption = "Weights, and below them scores; under each stall its row: right, up, price";
+  const place = (i) => live.make("small", {}, `(${view.get("market")[i].map(live.whole).join(", ")})`);
   const rows = stalls.map((stall, i) => live.make(
-    "tr", {}, live.make("th", { scope: "row" }, `${stall}`),
+    "tr", {}, live.make("th", { scope: "row" }, `${stall} `, place(i)),
     stalls.map((_, j) => live.shaded(view, {
       path: `weights.${i}.${j}`, role: "weights", small: `scores.${i}.${j}`,
     })),

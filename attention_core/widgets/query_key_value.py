@@ -34,7 +34,7 @@ class QueryKeyValue(LiveFigure):
     """
 
     module = "query_key_value"
-    heights = (484, 858)
+    heights = (484, 882)
 
     market = TensorTrait(MARKET, shape=(4, 3))
     # One row for every job, as in chapter 2: the place is query and key, the query louder.

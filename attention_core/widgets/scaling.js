@@ -92,7 +92,8 @@ const say = ({ rows }, { power }) => {
       "(Width 4 stays a little softer: four coins make only five different scores.)";
   }
   return `Too much: the wide rows hardly choose at all. At width 1024 the largest weight is ${wide}, ` +
-    `and ${live.text(1 / keys, 2)} would be an equal share.`;
+    `and ${live.text(1 / keys, 2)} would be an equal share. Softmax is steep there, but the ` +
+    "differences that it could pass on have been divided away.";
 };
 
 const build = (view) => {
@@ -100,7 +101,7 @@ const build = (view) => {
   const columns = [
     ["width ", widthName.map((part) => part.cloneNode?.(true) ?? part)],
     ["divided by ", widthName, power],
-    ["variance"],
+    ["variance of scores"],
     ["largest weight"],
     ["mean slope"],
   ];

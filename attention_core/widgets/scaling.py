@@ -57,7 +57,7 @@ class Scaling(LiveFigure):
     """
 
     module = "scaling"
-    heights = (560, 645)
+    heights = (574, 645)
 
     power = traitlets.Float(0.0, min=0.0, max=1.0).tag(sync=True)
     seed = traitlets.Int(0, min=0, max=99).tag(sync=True)

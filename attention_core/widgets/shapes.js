@@ -55,9 +55,9 @@ const numbers = (state) => {
   }
   const sum = (key) => Object.values(parts).reduce((total, part) => total + part[key], 0);
   const whole = { learned: sum("learned"), layers, multiplications: sum("multiplications") };
-  for (const part of Object.values(parts)) part.share = part.learned / whole.learned;
+  for (const part of Object.values(parts)) part.share = (100 * part.learned) / whole.learned;
   const kinds = {};
-  for (const [kind, number] of Object.entries(learned)) kinds[kind] = number / whole.learned;
+  for (const [kind, number] of Object.entries(learned)) kinds[kind] = (100 * number) / whole.learned;
   return { parts, kinds, whole };
 };
 
@@ -86,7 +86,7 @@ const say = (n, state) => {
   const whole = (x) => live.whole(x);
   const most = Object.keys(n.kinds).reduce((a, b) => (n.kinds[b] > n.kinds[a] ? b : a));
   const holders = { tables: "tables", attention: "attention layers", feed_forward: "feed-forward layers", norms: "norms" };
-  const where = `The largest share of all learned numbers, ${live.text(100 * n.kinds[most], 1)} %, is in the ${holders[most]}.`;
+  const where = `The largest share of all learned numbers, ${live.text(n.kinds[most], 1)} %, is in the ${holders[most]}.`;
   if (here.q) {
     const [, , rows, columns] = here.weights;
     const heads = H === 1 ? "One head makes a table" : `${H} heads, each ${d / H} wide, make ${H} tables`;
@@ -199,11 +199,11 @@ const build = (view) => {
   const band = (name) => live.make(`div.live-band.${name}`, {}, live.make("span", {}, `${name} × `, live.count(view, "whole.layers")));
   const shares = live.make(
     "table.live-list.live-kinds", {},
-    live.make("caption", {}, "learned: ", live.count(view, "whole.learned")),
+    live.make("caption", {}, "learned: ", live.count(view, "whole.learned"), ", in %:"),
     live.make(
       "tbody", {},
       Object.entries(KINDS).map(([kind, label]) => live.make(
-        "tr", {}, live.make("th", { scope: "row" }, label), live.bar(view, `kinds.${kind}`),
+        "tr", {}, live.make("th", { scope: "row" }, label), live.bar(view, `kinds.${kind}`, { digits: 1, whole: 100 }),
       )),
       live.make("tr", {}, live.make("td", { colspan: 2 }, "multiplied: ", live.count(view, "whole.multiplications"))),
     ),
@@ -235,7 +235,7 @@ const build = (view) => {
       ].filter(Boolean);
     if (axes[part].q || axes[part].inner) rows.push(count("learned", "own"), count("with norm, all layers", "learned"));
     else rows.push(count("learned", "learned"));
-    rows.push(["share of all", live.number(view, `parts.${part}.share`)], count("multiplications", "multiplications"));
+    rows.push(["share of all, %", live.number(view, `parts.${part}.share`, { digits: 1 })], count("multiplications", "multiplications"));
     const side = { src_embedding: "source: ", tgt_embedding: "target: ", encoder_feed_forward: "encoder: ", decoder_feed_forward: "decoder: " };
     const place = live.make(
       "div.live-panel", {},

@@ -144,7 +144,7 @@ class Shapes(LiveFigure):
                 own, norm, times = prod(shape["table"]) if counted else 0, 0, 1
                 multiplied = prod(shape["out"]) * d if name == "output" else 0
             part |= {"own": own, "norm": norm, "learned": times * (own + norm)}
-            part["share"] = part["learned"] / whole
+            part["share"] = 100 * part["learned"] / whole
             part["multiplications"] = times * multiplied
             parts[name] = part
         return {
@@ -158,14 +158,14 @@ class Shapes(LiveFigure):
         }
 
     def _kinds(self, parts: dict[str, Any], whole: int) -> dict[str, float]:
-        """Which share of the learned numbers is of which kind."""
+        """How many in a hundred of the learned numbers are of which kind."""
         layers = self.num_layers
         attention = sum(layers * part["own"] for part in parts.values() if "q" in part)
         feed_forward = sum(layers * part["own"] for part in parts.values() if "inner" in part)
         tables = sum(part["own"] for part in parts.values() if "table" in part)
         shares = {"tables": tables, "attention": attention, "feed_forward": feed_forward}
         shares["norms"] = whole - sum(shares.values())
-        return {name: number / whole for name, number in shares.items()}
+        return {name: 100 * number / whole for name, number in shares.items()}
 
     def table(self) -> Table:
         n = self.numbers()

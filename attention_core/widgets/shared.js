@@ -119,10 +119,11 @@ live.number = (view, path, { digits = 4, role = null } = {}) => {
   return place;
 };
 
-// A table cell with a share between 0 and 1: the number, and a bar behind it.
+// A table cell with a share of `whole`, which is 1: the number, and a bar behind it.
 live.bar = (view, path, options = {}) => {
   const cell = live.make("td.live-bar", {}, live.number(view, path, options));
-  view.each((numbers) => cell.style.setProperty("--share", `${100 * live.at(numbers, path)}%`));
+  const { whole = 1 } = options;
+  view.each((numbers) => cell.style.setProperty("--share", `${(100 * live.at(numbers, path)) / whole}%`));
   return cell;
 };
 
@@ -265,6 +266,11 @@ live.grid = (view, { path, rows, columns, caption, role = "weights", digits = 2,
   );
 };
 
+// A finger that begins here moves this, and not the page. (Browsers do not heed touch-action
+// on parts of a drawing.)
+live.holdPage = (element) =>
+  element.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
+
 // --- a plane with vectors ----------------------------------------------------------------------
 
 live.plane = (view, { reach, label }) => {
@@ -318,6 +324,7 @@ live.plane = (view, { reach, label }) => {
           (0.5 - (event.clientY - box.top) / box.height) * 2 * reach,
         );
       };
+      live.holdPage(grip);
       grip.addEventListener("pointerdown", (event) => {
         event.preventDefault();
         grip.focus();
@@ -628,6 +635,7 @@ live.turner = (view, svg, { reach, longest = reach, role, control, label, tip, m
     const y = (0.5 - (event.clientY - box.top) / box.height) * 2 * reach;
     place((Math.atan2(y, x) * 180) / Math.PI, Math.hypot(x, y));
   };
+  live.holdPage(grip);
   grip.addEventListener("pointerdown", (event) => {
     event.preventDefault();
     grip.focus();

@@ -78,12 +78,20 @@ const build = (view) => {
   const head = live.make(
     "tr", {},
     ["word", "score", "weight"].map((text) => live.make("th", { scope: "col" }, text)),
-    live.make("th", { scope: "colgroup", colspan: width }, "sum so far"),
+    live.make("th", { scope: "colgroup", colspan: width }, "sum so far: weight · word, added up"),
   );
   const caption = "What the word sees: scores, weights, and its context as the sum grows";
   const context = live.make(
     "p.live-answer", {}, "Context: ",
     embeddings[0].map((_, j) => [j ? ", " : "", live.number(view, `context.${j}`)]).flat(),
+  );
+  const worked = live.make(
+    "p.live-worked", {}, "Its first number: ",
+    words.map((_, i) => [i ? " + " : "", live.make(
+      "span", { style: "white-space: nowrap" },
+      live.number(view, `weights.${i}`, { role: "weights" }), ` · ${Number(embeddings[i][0].toFixed(4))}`,
+    )]).flat(),
+    " = ", live.number(view, "context.0"),
   );
   return [
     live.make("p.live-lead", {}, `Choose a word. It becomes the query and looks at all ${words.length}, itself included.`),
@@ -93,6 +101,7 @@ const build = (view) => {
       live.make("table.live-list.live-gather", {}, live.make("thead", {}, head), live.make("tbody", {}, rows, mean)),
     ),
     context,
+    worked,
     live.slider(view, "temperature", { label: "temperature", min: 0.05, max: 5, step: 0.05 }),
     live.toggle(view, "cosine", { label: "compare directions only: every word cut to length 1" }),
     live.reading(view, say),

@@ -48,7 +48,7 @@ class SimpleAttention(LiveFigure):
     """
 
     module = "simple_attention"
-    heights = (506, 576)
+    heights = (562, 718)
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     embeddings = TensorTrait(EMBEDDINGS, shape=(None, None))

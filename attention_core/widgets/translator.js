@@ -82,7 +82,7 @@ const say = ({ ids, next, chances, looks, places, said, whole }, state) => {
     if (!ids.length) return "It ends at once: the translation is empty.";
     return said[least] < 0.7
       ? `Done, but it guessed: ${NAMES[ids[least]]}, character ${least + 1}, had only ${chance(said[least])}. In the Chinese text nothing shows that.`
-      : `Done, and as sure as its training lets it be: about 0.905 for each character, and so ${chance(whole)} for all of them and the end.`;
+      : `Done, without a doubt: its training made about 0.905 the most that it gives a character, hence ${chance(whole)} for all of them and the end. Sure is not right: it is as sure of dates that do not exist.`;
   }
   const [name, second] = next.map((id) => NAMES[id]);
   const at = visible([...state.source][places[0]]);
@@ -139,14 +139,18 @@ const lines = (view, go) => live.part(view, (_, state) => [runOf(state)], (own, 
     steps.map((_, step) => {
       const name = step < run.ids.length ? NAMES[run.ids[step]] : "end";
       const written = live.make("span.written", {}, live.word(name));
+      const chance = live.make("small.chance");
       const cells = source.map((character) => live.make("span", {}, visible(character)));
-      const line = live.make("div.line", { role: "img", onclick: () => go(step) }, written, live.make("span.places", {}, cells));
+      const line = live.make("div.line", { role: "img", onclick: () => go(step) }, written, chance, live.make("span.places", {}, cells));
       own.each(({ weights, count }) => {
         const row = weights[step];
         line.classList.toggle("now", step === weights.length - 1);
         line.classList.toggle("later", !row);
         written.classList.toggle("next", step >= count);
         if (!row) return line.setAttribute("aria-label", "not written yet");
+        const sure = run.chances[step][run.ids[step] ?? EOS];
+        chance.textContent = live.text(sure, 2);
+        chance.classList.toggle("doubt", sure < 0.7);
         const top = row.indexOf(Math.max(...row));
         row.forEach((weight, j) => {
           cells[j].style.setProperty("--share", `${Math.round(40 * weight)}%`);
@@ -177,7 +181,7 @@ const ranked = (view, title, path, kind, nameOf) => live.make(
   })),
 );
 
-const EXAMPLES = ["24 November 2026", "3–7 May 2026", "31 February 2026", "Octember 7, 2026"];
+const EXAMPLES = ["24 November 2026", "3–7 May 2026", "31 February 2026", "hello"];
 
 const build = (view, model, again) => {
   const note = live.make("p.live-note", { role: "status" });

@@ -38,7 +38,7 @@ class Translator(LiveFigure):
     """
 
     module = "translator"
-    heights = (524, 880)
+    heights = (549, 928)
 
     source = traitlets.Unicode("3 May 2026").tag(sync=True)
     layer = traitlets.Int(1, min=0, max=1).tag(sync=True)
