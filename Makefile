@@ -12,7 +12,7 @@ book: $(INSTALLED)  ## build the book, strictly, into _build/html
 test: $(INSTALLED)  ## run every check: package, chapters, prose, style, site
 	$(BIN)python -m pytest -n 2
 
-check: test digits book  ## what CI runs
+check: book test digits  ## what CI runs
 
 chapters: $(INSTALLED)  ## re-run all chapters, or one: make chapters ONE=chapters/01_dot_products.ipynb
 	$(BIN)python tools/run_chapters.py $(ONE)
