@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CHINESE = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 # Text of more characters than this may not fit on a phone: see mathml.FITS_A_PHONE.
 FITS_A_PHONE = 36
+DESCRIPTION = 200  # characters that lists of pages show at most
 
 # Script and style files that no page needs, with the reason.
 _NEVER = (
@@ -67,7 +68,7 @@ def finish(page: str, size: Size) -> str:
     # Without a choice of the reader's, the theme paints first and asks the system later.
     head = head.replace('getItem("mode") || ""', 'getItem("mode") || "auto"')
     head = head.replace('getItem("theme") || ""', f'getItem("theme") || {_SYSTEM_THEME}')
-    head = _early_fonts(head, body)
+    head = _early_fonts(_described(head, body), body)
     body = _assets(body, body)
     # A second title and table of contents for the printer; the page has both.
     body = re.sub(
@@ -87,6 +88,22 @@ def finish(page: str, size: Size) -> str:
         flags=re.DOTALL,
     )
     return head + body
+
+
+def _described(head: str, body: str) -> str:
+    """Say what the page is about, for those who meet it in a list: its first sentences."""
+    first = re.search(r"<article\b.*?<p>(.*?)</p>", body, flags=re.DOTALL)
+    if first is None or 'name="description"' in head:
+        return head
+    text = re.sub(r" \[[\d, ]+\]", "", " ".join(_text(first[1]).split()))  # citations
+    sentences = re.split(r"(?<=[.?!]) ", text)
+    said = sentences[0]
+    for sentence in sentences[1:]:
+        if len(said) + len(sentence) >= DESCRIPTION:
+            break
+        said += " " + sentence
+    tag = f'<meta name="description" content="{html.escape(said)}" />'
+    return head.replace("</title>", f"</title>\n    {tag}", 1)
 
 
 def _early_fonts(head: str, body: str) -> str:
