@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def slug(title: str) -> str:
     return re.sub(r"[^\w\s-]", "", title.lower().replace("`", "")).strip().replace(" ", "-")
 
 
+@cache
 def sections(path: Path) -> dict[str, str]:
     """The text and code of a chapter by anchor; what stands before the first section has none."""
     found, anchor = {"": ""}, ""

@@ -170,7 +170,7 @@ def test_pages_can_be_read_without_javascript(pages, browser):
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("words", ["softmax", "早上好"])
+@pytest.mark.parametrize("words", ["softmax", "早上好", "split_heads"])
 def test_search_finds_pages(browser, address, words):
     tab = browser.new_page()
     try:

@@ -87,13 +87,16 @@ class LinkNames(SphinxPostTransform):
                 for chapter, use in chapters.items():
                     section = f", {use.section}" if len(chapters) < FEW else ""
                     words = nodes.Text(f"chapter {_number(chapter)}{section}")
-                    line += [nodes.Text("; " if len(line) else ""), self._to(chapter, use.anchor, words)]
+                    line += [
+                        nodes.Text("; " if len(line) else ""),
+                        self._to(chapter, use.anchor, words),
+                    ]
                 if chapters:
                     name = nodes.field_name("", f"{word.capitalize()} in")
                     fields += nodes.field("", name, nodes.field_body("", line))
             if len(fields):
-                members = [n for n, child in enumerate(entry[-1]) if isinstance(child, addnodes.desc)]
-                entry[-1].insert(members[0] if members else len(entry[-1]), fields)
+                methods = entry[-1].first_child_matching_class(addnodes.desc)
+                entry[-1].insert(len(entry[-1]) if methods is None else methods, fields)
 
     def _to(self, page: str, anchor: str, content: nodes.Node) -> nodes.reference:
         return make_refnode(self.app.builder, self.page, page, anchor, content)

@@ -66,7 +66,7 @@ class Index:
         return found[0] if len(found) == 1 else None
 
     def shown(self, name: str) -> str | None:
-        """The documented object whose source is shown as ``module.name``; of a method, its class."""
+        """What is documented of the source shown as ``module.name``: of a method, its class."""
         module, *parts = name.split(".")
         for path in (f"{PACKAGE}.{module}.{parts[0]}", f"{PACKAGE}.{parts[0]}"):
             if path in self.places:
