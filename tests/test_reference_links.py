@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from booksite import docstrings, uses
+from booksite import docstrings, pages, uses
 from booksite.uses import Index
 from sphinx.application import Sphinx
 
@@ -238,3 +238,31 @@ def test_a_name_that_leaves_the_reference_has_the_chapters_written(tmp_path):
     _, written = site.build()
     assert "chapters/04_scores" in written
     assert "attention_core.attention_scores" not in site.page("chapters/04_scores")
+
+
+# --- the finished pages -----------------------------------------------------------------------
+
+
+def finished(body: str) -> str:
+    page = f"<html><head><title>A</title></head><body><article>{body}</article></body></html>"
+    once = pages.finish(page, lambda _: (1, 1))
+    assert pages.finish(once, lambda _: (1, 1)) == once
+    return once
+
+
+def test_the_lines_of_a_signature_are_no_list():
+    made = finished('<dl><dt class="sig x">f(<dl>\n<dd>a,</dd>\n</dl>)</dt><dd>text</dd></dl>')
+    assert '(<span class="sig-lines">\n<span class="sig-line">a,</span>\n</span>)</dt>' in made
+    assert made.count("<dl>") == made.count("<dd>") == 1
+
+
+def test_a_page_is_described_by_its_first_sentences():
+    made = finished(f"<h1>A</h1><p>One <b>&amp;</b> two [3]. Is it?</p><p>{'No. ' * 90}</p>")
+    assert '<meta name="description" content="One &amp; two. Is it?" />' in made
+    long = finished(f"<p>First. {'word ' * 60}.</p>")
+    assert 'content="First."' in long
+
+
+def test_a_fold_in_the_list_of_pages_has_a_name():
+    made = finished('<details><summary><span class="toctree-toggle"></span></summary></details>')
+    assert '<summary aria-label="Its pages">' in made

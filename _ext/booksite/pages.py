@@ -78,6 +78,12 @@ def finish(page: str, size: Size) -> str:
     # Roles that the bibliography's markup does not live up to.
     body = body.replace(' role="list" class="citation-list"', ' class="citation-list"')
     body = body.replace(' role="doc-biblioentry"', "")
+    # A fold in the list of pages; its arrow has no words.
+    body = body.replace(
+        '<summary><span class="toctree-toggle"',
+        '<summary aria-label="Its pages"><span class="toctree-toggle"',
+    )
+    body = re.sub(r'<dt class="sig .*?</dt>', _signature, body, flags=re.DOTALL)
     body = re.sub(r'<a class="[^"]*image-reference"[^>]*>(<img[^>]*>)\s*</a>', r"\1", body)
     body = re.sub(r"<img [^>]*>", lambda m: _image(m[0], size), body)
     body = re.sub(r"<pre>(.*?)</pre>", _preformatted, body, flags=re.DOTALL)
@@ -162,6 +168,12 @@ def _image(tag: str, size: Size) -> str:
         wide = int(declared[1])
     tag = re.sub(r'\sstyle="[^"]*"', "", tag)
     return re.sub(r"\s*/?>$", f' width="{wide}" height="{high}" />', tag)
+
+
+def _signature(match: re.Match[str]) -> str:
+    """A long signature has its parameters in lines; Sphinx makes a list without terms of them."""
+    lines = match[0].replace("<dl>", '<span class="sig-lines">').replace("</dl>", "</span>")
+    return lines.replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
 
 
 def _reach(label: str) -> str:
