@@ -35,6 +35,7 @@ def local_attention(q: Tensor, k: Tensor, v: Tensor, radius: int) -> Tensor:
         TypeError: an input is not floating-point, or radius is not an int
 
     Source: Vaswani et al. 2017, section 4 (restricted self-attention).
+    The book's chapter 11.
 
     >>> local_attention(*torch.zeros(3, 2, 5, 4), radius=1).shape
     torch.Size([2, 5, 4])

@@ -129,7 +129,7 @@ class AdditiveAttention(nn.Module):
         ValueError: a width or a length does not fit, or the mask does not broadcast
         TypeError: the mask is not bool, or an input is not floating-point
 
-    Source: Bahdanau et al. 2015, appendix A.1.2.
+    Source: Bahdanau et al. 2015, appendix A.1.2. The book's chapter 3.
 
     >>> attend = AdditiveAttention(3, 5, 7)
     >>> attend(torch.zeros(2, 4, 3), torch.zeros(2, 6, 5), torch.zeros(2, 6, 8)).shape

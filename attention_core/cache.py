@@ -11,6 +11,8 @@ Pair = tuple[Tensor, Tensor]
 class KeyValueCache:
     """Keys and values of one attention, after projection and split.
 
+    See chapter 9 of the book.
+
     Args:
         grows: True in self-attention, where each step adds the new tokens; False in
             cross-attention, where the memory is projected once and then reused
@@ -60,6 +62,8 @@ class DecoderCache:
 
     Made by `Transformer.new_cache`, filled by `Transformer.decode`. ``length`` is the
     number of target tokens seen: the position at which the next one stands.
+
+    See chapter 9 of the book.
 
     >>> cache = DecoderCache(num_layers=2)
     >>> _ = cache.extend_mask(torch.ones(1, 1, 1, 3, dtype=torch.bool))

@@ -88,6 +88,8 @@ FORMS = (*DAY_FORMS, "range")
 class Example:
     """A text to translate, its one right translation, and what they are made of.
 
+    See chapter 10 of the book.
+
     >>> example = write([date(2026, 5, 3)], "weekday")
     >>> example.source, example.target
     ('Sunday, 3 May 2026', '二〇二六年五月三日星期日')

@@ -200,6 +200,7 @@ class DateBatches:
         TypeError: batch_size, seed, pool, parts or a step is not an int
 
     Source: Vaswani et al. 2017, section 5.1 (sentences batched by approximate length).
+    The book's chapter 10.
 
     >>> batches = DateBatches("train", 2, seed=0, pool=4, forms=["iso"])
     >>> src, tgt = batches[1000]

@@ -81,7 +81,7 @@ def normalised_score(log_probability: float, length: int, alpha: float) -> float
         length: number of generated tokens, EOS counted, BOS not
         alpha: 0 leaves log P as it is; the paper uses 0.6
 
-    Source: Wu et al. 2016 (GNMT), equation (14).
+    Source: Wu et al. 2016 (GNMT), equation (14). The book's chapter 10 searches without it.
 
     >>> normalised_score(-1.0, 2, alpha=1.0)  # doctest: +ELLIPSIS
     -0.857142...

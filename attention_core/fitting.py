@@ -165,6 +165,8 @@ def _sum_over_processes(loss: Tensor, model: nn.Module) -> Tensor:
 class Accuracy:
     """How much of what a model wrote is right, each between 0 and 1.
 
+    See chapter 10 of the book.
+
     Args:
         exact: share of the sentences that greedy decoding writes without a mistake
         tokens: share of the tokens, EOS counted, that are predicted when the decoder reads

@@ -205,7 +205,7 @@ def merge_heads(x: Tensor) -> Tensor:
     Raises:
         ValueError: x has fewer than 3 axes
 
-    Source: Vaswani et al. 2017, "Concat" of section 3.2.2.
+    Source: Vaswani et al. 2017, "Concat" of section 3.2.2; the book's chapter 6.
 
     >>> merge_heads(torch.zeros(2, 3, 5, 7)).shape
     torch.Size([2, 5, 21])

@@ -29,7 +29,7 @@ class FeedForward(nn.Module):
     Raises:
         ValueError: the width is not d_model
 
-    Source: Vaswani et al. 2017, equation (2).
+    Source: Vaswani et al. 2017, equation (2). The book's chapter 8.
 
     >>> FeedForward(4, 16)(torch.zeros(2, 3, 4)).shape
     torch.Size([2, 3, 4])
@@ -174,7 +174,7 @@ class DecoderLayer(_Residual):
     Raises:
         ValueError, TypeError: as the parts
 
-    Source: Vaswani et al. 2017, section 3.1.
+    Source: Vaswani et al. 2017, section 3.1. The book's chapter 9.
 
     >>> DecoderLayer(12, 3, 24)(torch.zeros(2, 5, 12), torch.zeros(2, 7, 12)).shape
     torch.Size([2, 5, 12])

@@ -7,6 +7,8 @@ from attention_core.transformer import TransformerConfig
 def attention_parameters(d_model: int) -> int:
     """Four projections with bias: 4d² + 4d, whatever the number of heads.
 
+    See chapter 9 of the book.
+
     Raises:
         ValueError, TypeError: d_model is not an int of at least 1
 
@@ -51,6 +53,8 @@ def encoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
 def decoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
     """Two attentions, one feed-forward, three norms: 16d² + 19d for d_ff = 4d.
 
+    See chapter 9 of the book.
+
     Args and Raises: as `encoder_layer_parameters`.
 
     >>> decoder_layer_parameters(512) == 16 * 512**2 + 19 * 512
@@ -63,6 +67,8 @@ def transformer_parameters(config: TransformerConfig) -> int:
     """All numbers that `Transformer` with this config learns.
 
     A tied matrix counts once; sinusoidal positions are computed and count nothing.
+
+    See chapter 9 of the book.
 
     >>> base = TransformerConfig(
     ...     src_vocab_size=37_000, tgt_vocab_size=37_000, tie_embeddings=True

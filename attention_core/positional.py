@@ -135,6 +135,8 @@ class _Positions(nn.Module):
 class SinusoidalPositions(_Positions):
     """Adds `sinusoidal_encoding`; nothing to learn.
 
+    See chapter 7 of the book.
+
     Args:
         d_model: width of a token
         max_len: the longest sequence

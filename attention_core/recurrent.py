@@ -24,6 +24,8 @@ from attention_core.masks import padding_mask
 class RecurrentConfig:
     """The sizes of a `RecurrentTranslator`.
 
+    See chapter 11 of the book.
+
     Args:
         src_vocab_size, tgt_vocab_size: numbers of tokens
         d_model: width of embeddings, memory and states
@@ -72,6 +74,8 @@ class RecurrentCache:
 
     Unlike a `DecoderCache` it does not grow with the number of tokens seen, ``length``.
 
+    See chapter 11 of the book.
+
     >>> config = RecurrentConfig(src_vocab_size=11, tgt_vocab_size=13, attention=False)
     >>> RecurrentTranslator(config).new_cache().length
     0
@@ -118,7 +122,7 @@ class RecurrentTranslator(nn.Module):
     Source: Sutskever et al. 2014 for the two halves; Cho et al. 2014 for GRUs and the one
     context; Bahdanau et al. 2015, section 3 and appendix A, with attention. Simpler here:
     the logits take tanh for maxout and the new state for the last one, the first state
-    takes both directions for one, and the GRU is torch's.
+    takes both directions for one, and the GRU is torch's. The book's chapter 11.
 
     >>> config = RecurrentConfig(src_vocab_size=11, tgt_vocab_size=13, attention=True)
     >>> src, tgt = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 3, dtype=torch.long)

@@ -85,7 +85,7 @@ def warmup_rate(step: int, d_model: int, warmup: int) -> float:
         ValueError: an argument is below 1
         TypeError: an argument is not an int
 
-    Source: Vaswani et al. 2017, equation (3).
+    Source: Vaswani et al. 2017, equation (3). The book's chapter 10.
 
     >>> f"{warmup_rate(4000, 512, 4000):.4e}"
     '6.9877e-04'

@@ -34,7 +34,7 @@ class TransformerConfig:
             tied over vocabularies of different sizes
         TypeError: a size is not an int
 
-    Source: Vaswani et al. 2017, table 3; tying, section 3.4.
+    Source: Vaswani et al. 2017, table 3; tying, section 3.4. The book's chapter 9.
 
     >>> TransformerConfig(src_vocab_size=100, tgt_vocab_size=90).d_ff
     2048
@@ -96,6 +96,8 @@ class _Stack(nn.Module):
 class Encoder(_Stack):
     """A stack of `EncoderLayer`, with a final norm if ``norm_first``.
 
+    See chapter 9 of the book.
+
     Shape:
         x: (B, S, d_model)    mask: bool, broadcastable to (B, H, S, S); True = may attend
         returns: (B, S, d_model)
@@ -125,6 +127,8 @@ class Encoder(_Stack):
 
 class Decoder(_Stack):
     """A stack of `DecoderLayer`, with a final norm if ``norm_first``.
+
+    See chapter 9 of the book.
 
     Shape:
         as `DecoderLayer`
@@ -186,7 +190,7 @@ class Transformer(nn.Module):
             than max_len
         TypeError: ids are not integers
 
-    Source: Vaswani et al. 2017, figure 1.
+    Source: Vaswani et al. 2017, figure 1. The book's chapter 9.
 
     >>> config = TransformerConfig(
     ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16

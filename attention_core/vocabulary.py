@@ -14,6 +14,8 @@ class Vocabulary:
     Three ids stand for no character: PAD fills up, BOS begins, EOS ends. Texts are brought
     to Unicode's normal form NFC first, so that one accent is one character, however typed.
 
+    See chapter 10 of the book.
+
     Raises:
         ValueError: text is empty
         TypeError: text is not a str

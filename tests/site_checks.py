@@ -79,7 +79,10 @@ class _Reader(HTMLParser):
             self.page.prose.append(data)
         if "style" in tags:
             self.page.fetched += re.findall(r"url\([\"']?([^)\"']+)", data)
-        expected = any("tag_raises-exception" in classes for _, classes in self.open)
+        # A cell that says so, or the example of a docstring, which is run as a test.
+        expected = any(
+            mark in classes for _, classes in self.open for mark in ("tag_raises", "doctest")
+        )
         if "Traceback (most recent" in data and not expected:
             self.page.tracebacks += 1
 

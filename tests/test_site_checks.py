@@ -120,6 +120,8 @@ def test_repeated_ids_and_tracebacks_are_seen(page):
     output = "<pre>Traceback (most recent call last)</pre>"
     assert page(f'<div class="cell">{output}</div>').tracebacks == 1
     assert page(f'<div class="cell tag_raises-exception">{output}</div>').tracebacks == 0
+    example = output.replace("<pre>", "<pre>&gt;&gt;&gt; f()\n")
+    assert page(f'<div class="doctest highlight-default">{example}</div>').tracebacks == 0
 
 
 def test_weight_counts_what_a_stylesheet_fetches(page, tmp_path):

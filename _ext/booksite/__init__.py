@@ -5,6 +5,8 @@
 ``pages``        each written page: what it loads, and what a reader's software needs
 ``live``         live figures: their scripts, on the pages that have them
 ``weights``      the model that a live figure asks for, as a script
+``docstrings``   the docstrings of the package, as autodoc wants them
+``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 
@@ -14,7 +16,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import disclosure, fonts, live, mathml, pages
+from . import disclosure, docstrings, fonts, links, live, mathml, pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -52,6 +54,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-updated", _renumber_citations, priority=900)
     mathml.setup(app)
     disclosure.setup(app)
+    docstrings.setup(app)
+    links.setup(app)
     live.setup(app)  # before pages, which finishes what stands there
     pages.setup(app)
     fonts.setup(app)  # after pages: it reads the finished pages

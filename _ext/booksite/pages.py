@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CHINESE = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 # Text of more characters than this may not fit on a phone: see mathml.FITS_A_PHONE.
 FITS_A_PHONE = 36
+DESCRIPTION = 200  # characters that lists of pages show at most
 
 # Script and style files that no page needs, with the reason.
 _NEVER = (
@@ -69,7 +70,7 @@ def finish(page: str, size: Size) -> str:
     # Without a choice of the reader's, the theme paints first and asks the system later.
     head = head.replace('getItem("mode") || ""', 'getItem("mode") || "auto"')
     head = head.replace('getItem("theme") || ""', f'getItem("theme") || {_SYSTEM_THEME}')
-    head = _early_fonts(head, body)
+    head = _early_fonts(_described(head, body), body)
     body = _assets(body, body)
     # A second title and table of contents for the printer; the page has both.
     body = re.sub(
@@ -79,6 +80,12 @@ def finish(page: str, size: Size) -> str:
     # Roles that the bibliography's markup does not live up to.
     body = body.replace(' role="list" class="citation-list"', ' class="citation-list"')
     body = body.replace(' role="doc-biblioentry"', "")
+    # A fold in the list of pages; its arrow has no words.
+    body = body.replace(
+        '<summary><span class="toctree-toggle"',
+        '<summary aria-label="Its pages"><span class="toctree-toggle"',
+    )
+    body = re.sub(r'<dt class="sig .*?</dt>', _signature, body, flags=re.DOTALL)
     body = re.sub(r'<a class="[^"]*image-reference"[^>]*>(<img[^>]*>)\s*</a>', r"\1", body)
     body = re.sub(r"<img [^>]*>", lambda m: _image(m[0], size), body)
     body = re.sub(r"<pre>(.*?)</pre>", _preformatted, body, flags=re.DOTALL)
@@ -89,6 +96,22 @@ def finish(page: str, size: Size) -> str:
         flags=re.DOTALL,
     )
     return head + body
+
+
+def _described(head: str, body: str) -> str:
+    """Say what the page is about, for those who meet it in a list: its first sentences."""
+    first = re.search(r"<article\b.*?<p>(.*?)</p>", body, flags=re.DOTALL)
+    if first is None or 'name="description"' in head:
+        return head
+    text = re.sub(r" \[[\d, ]+\]", "", " ".join(_text(first[1]).split()))  # citations
+    sentences = re.split(r"(?<=[.?!]) ", text)
+    said = sentences[0]
+    for sentence in sentences[1:]:
+        if len(said) + len(sentence) >= DESCRIPTION:
+            break
+        said += " " + sentence
+    tag = f'<meta name="description" content="{html.escape(said)}" />'
+    return head.replace("</title>", f"</title>\n    {tag}", 1)
 
 
 def _early_fonts(head: str, body: str) -> str:
@@ -152,6 +175,12 @@ def _image(tag: str, size: Size) -> str:
         wide = int(declared[1])
     tag = re.sub(r'\sstyle="[^"]*"', "", tag)
     return re.sub(r"\s*/?>$", f' width="{wide}" height="{high}" />', tag)
+
+
+def _signature(match: re.Match[str]) -> str:
+    """A long signature has its parameters in lines; Sphinx makes a list without terms of them."""
+    lines = match[0].replace("<dl>", '<span class="sig-lines">').replace("</dl>", "</span>")
+    return lines.replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
 
 
 def _reach(label: str) -> str:

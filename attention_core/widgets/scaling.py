@@ -43,7 +43,7 @@ class Scaling(LiveFigure):
 
     The entries are chapter 4's coins, +1 or -1. Each of 1,000 queries meets 16 keys of its
     own. Shown for each width: the divisor, the variance of the divided scores, the mean
-    weights with the largest first, and the mean size of the slope |dw_i / ds_j|. With power
+    weights with the largest first, and the mean size of the slope, ``|dw_i / ds_j|``. With power
     0 nothing is divided, 0.5 is the root, 1 the width itself.
 
     Args:
