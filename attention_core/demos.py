@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from attention_core import decoding, fitting, laws, masks, training, transformer
+from attention_core import decoding, fitting, laws, training, transformer
 from attention_core.laws import BOS, EOS, PAD, law
 
 Adam = torch.optim.Adam
@@ -25,11 +25,13 @@ class Learned:
         losses: one for each update
         with_teacher: share of right tokens when all before them are given
         alone: share of rows that are written right; None if writing stops with an error
+        padded: the same, with four more columns of padding after the same rows
     """
 
     losses: list[float]
     with_teacher: float = 0.0
     alone: float | None = None
+    padded: float | None = None
 
 
 def _model(seed: int) -> transformer.Transformer:
@@ -76,14 +78,18 @@ def learn_to_reverse(steps: int, *, seed: int = 0, examine: int = 400) -> Learne
     with torch.no_grad():
         read, predict = training.shift_targets(tgt)
         hits = (model(src, read).argmax(dim=-1) == predict)[predict != PAD]
-    try:
-        written = decoding.greedy_decode(model, src, bos_id=BOS, eos_id=EOS, max_len=8)
-    except ValueError:
-        return Learned(losses, hits.double().mean().item())
     wanted = tgt[:, 1:].masked_fill(tgt[:, 1:] == EOS, PAD)
-    written = F.pad(written, (0, 8 - written.shape[1]), value=PAD)
-    alone = (written == wanted).all(dim=1).double().mean().item()
-    return Learned(losses, hits.double().mean().item(), alone)
+
+    def written_right(src: Tensor) -> float | None:
+        try:
+            got = decoding.greedy_decode(model, src, bos_id=BOS, eos_id=EOS, max_len=8)
+        except ValueError:
+            return None
+        got = F.pad(got, (0, 8 - got.shape[1]), value=PAD)
+        return (got == wanted).all(dim=1).double().mean().item()
+
+    alone, padded = written_right(src), written_right(F.pad(src, (0, 4), value=PAD))
+    return Learned(losses, hits.double().mean().item(), alone, padded)
 
 
 def learn_to_classify(steps: int, *, seed: int = 0) -> float:
@@ -104,14 +110,16 @@ def learn_to_classify(steps: int, *, seed: int = 0) -> float:
 
     def scores(src: Tensor) -> Tensor:
         real = (src != PAD)[:, :, None]
-        return model.output((model.encode(src) * real).sum(dim=1) / real.sum(dim=1))
+        averages = (model.encode(src) * real).sum(dim=1) / real.sum(dim=1)
+        return F.linear(averages, model.output.weight)
 
     adam = Adam(model.parameters(), betas=(0.9, 0.98))
     for step in range(1, steps + 1):
         adam.param_groups[0]["lr"] = _rate(step, steps)
         src, answer = examples(32)
         adam.zero_grad()
-        F.cross_entropy(scores(src), answer).backward()
+        loss = F.cross_entropy(scores(src), answer)
+        loss.backward()  # type: ignore[no-untyped-call]
         adam.step()
     with torch.no_grad():
         src, answer = examples(400)
