@@ -134,15 +134,17 @@ def test_equals_plain_numpy(bias, kind):
 
 def test_scores_are_divided_by_the_width_of_a_head_not_of_the_model():
     attend = MultiHeadAttention(16, 4, bias=False)
-    for projection in (attend.q_proj, attend.k_proj):
+    for projection in (attend.q_proj, attend.k_proj, attend.v_proj, attend.out_proj):
         projection.weight.data = torch.eye(16)
     q, k = torch.zeros(1, 1, 16), torch.zeros(1, 2, 16)
     q[0, 0, 0], k[0, 1, 0] = 2.0, 4.0  # raw scores 0 and 8 in head 0
     with record_attention(attend) as weights:
-        attend(q, k, k)
+        output = attend(q, k, k)
     share = 1 / (1 + math.exp(-4))
     assert_same(weights[""][0, 0], torch.tensor([[1 - share, share]]), torch.float32)
     assert [f"{w:.4f}" for w in weights[""][0, 0, 0]] == ["0.0180", "0.9820"]
+    # Recorded weights are computed anew; what was really attended to shows in the output.
+    assert_same(output[0, 0, 0], torch.tensor(4 * share), torch.float32)
 
 
 def test_each_head_sees_whole_tokens_on_its_own_slice_of_the_width():

@@ -450,4 +450,35 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "nan": "float('nan')",
         },
     },
+    "12_bug_museum": {
+        1: {
+            "a quarter of the words": "4",
+            "all words": "16",
+            "the loss itself": "0.6931",
+            "half the words": "8",
+            "a list": "[2]",
+            "nan": "float('nan')",
+        },
+        2: {
+            "the split": "2",
+            "the mask": "4",
+            "the softmax": "5",
+            "the last step": "8",
+            "a name": "'merge'",
+            "none": "None",
+        },
+        3: {
+            "rows add up to 1": (
+                "lambda a: torch.testing.assert_close(a(q, k, 0 * k + 1), 0 * q + 1)"
+            ),
+            "shifted keys": "lambda a: torch.testing.assert_close(a(q, k + 1, k), a(q, k, k))",
+            "only this way round": (
+                "lambda a: pairs_stay_together(a) if a.keywords['by'] >= 0 else None"
+            ),
+            "always silent": "lambda a: None",
+            "never silent": "lambda a: torch.testing.assert_close(q, q + 1)",
+            "the shape": "lambda a: torch.testing.assert_close(a(q, k, k).shape, q.shape)",
+            "no function": "True",
+        },
+    },
 }
