@@ -276,9 +276,17 @@ by_keys      equal to one process, numbers sent: 50 forward, 30 backward
 """
 
 
-def test_the_command_starts_its_own_processes(capsys):
-    main([])
-    assert capsys.readouterr().out == REPORT
+def test_the_command_starts_its_own_processes(monkeypatch, capsys):
+    calls = []
+
+    def instead(function, number):
+        calls.append((function, number))
+        return ["first", "second"]
+
+    monkeypatch.setattr(parallel, "run_processes", instead)
+    main(["--processes", "2"])
+    assert calls == [(parallel.report, 2)]
+    assert capsys.readouterr().out == "first\n"
 
 
 @linux
