@@ -45,10 +45,11 @@ def listening(pid: int) -> list[str]:
 
 
 def told(text):
-    """Noise on both streams; rank, type and threads as result."""
+    """Noise on both streams; rank, type, threads and gloo's interface as result."""
     print(text)
     print(text, file=sys.stderr)
-    return dist.get_rank(), torch.tensor(1.0).dtype, torch.get_num_threads()
+    interface = os.environ["GLOO_SOCKET_IFNAME"]
+    return dist.get_rank(), torch.tensor(1.0).dtype, torch.get_num_threads(), interface
 
 
 def fail_in_one(rank):
