@@ -36,14 +36,16 @@
     if (!links.length) return;
     const note = document.createElement("p");
     note.className = "progress";
-    const before = new Map(); // what stood in the cells
     const show = () => {
       const read = load();
       const unread = links.filter((a) => !read.has(name(a.href)));
       for (const a of links) {
-        const cell = a.closest("tr").lastElementChild;
-        if (!before.has(cell)) before.set(cell, [...cell.childNodes]);
-        cell.replaceChildren(...(read.has(name(a.href)) ? ["✓ read"] : before.get(cell)));
+        a.parentElement.querySelector(".read")?.remove();
+        if (!read.has(name(a.href))) continue;
+        const mark = document.createElement("span");
+        mark.className = "read";
+        mark.textContent = " ✓ read";
+        a.after(mark);
       }
       note.replaceChildren();
       note.hidden = unread.length === links.length;

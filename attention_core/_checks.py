@@ -37,11 +37,18 @@ def check_same_dtype(**tensors: Tensor) -> None:
 
 def check_broadcast(a_name: str, a: Tensor, b_name: str, b: Tensor) -> None:
     """The batch axes (all but the last two) of ``a`` and ``b`` can be broadcast."""
-    for m, n in zip(reversed(a.shape[:-2]), reversed(b.shape[:-2]), strict=False):
+    check_broadcast_shapes(a_name, shape(a), b_name, shape(b))
+
+
+def check_broadcast_shapes(
+    a_name: str, a: tuple[int, ...], b_name: str, b: tuple[int, ...]
+) -> None:
+    """The same for shapes of which there need not be a tensor."""
+    for m, n in zip(reversed(a[:-2]), reversed(b[:-2]), strict=False):
         if m != n and m != 1 and n != 1:
             raise ValueError(
                 f"the leading axes of {a_name} and {b_name} must be equal or 1, "
-                f"got {a_name} {shape(a)} and {b_name} {shape(b)}"
+                f"got {a_name} {a} and {b_name} {b}"
             )
 
 
@@ -63,6 +70,37 @@ def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
             f"mask must broadcast to the scores' shape (..., L, S) = {target}, "
             f"got mask {shape(mask)}"
         )
+
+
+def check_scores(q: Tensor, k: Tensor) -> None:
+    """Queries and keys can be compared: floating-point, one dtype, one width d_k."""
+    check_floating("q", q)
+    check_floating("k", k)
+    check_same_dtype(q=q, k=k)
+    if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
+        raise ValueError(
+            "q and k must have the same width d_k >= 1 on their last axis, "
+            f"got q {shape(q)} and k {shape(k)}"
+        )
+    check_broadcast("q", q, "k", k)
+
+
+def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[int, ...]:
+    """q, k, v and mask fit together; returns the scores' shape (..., L, S)."""
+    check_floating("v", v)
+    check_scores(q, k)
+    check_same_dtype(q=q, k=k, v=v)
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "k and v must have the same length S on the axis before the last, "
+            f"got k {shape(k)} and v {shape(v)}"
+        )
+    batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # type: ignore[no-untyped-call]
+    scores = (*batch, q.shape[-2], k.shape[-2])
+    check_broadcast_shapes("scores", scores, "v", shape(v))
+    if mask is not None:
+        check_mask(mask, scores)
+    return scores
 
 
 def check_count(name: str, value: int, *, minimum: int) -> None:

@@ -39,19 +39,10 @@ def attention_scores(q: Tensor, k: Tensor) -> Tensor:
     >>> attention_scores(torch.zeros(2, 3, 7), torch.zeros(2, 5, 7)).shape
     torch.Size([2, 3, 5])
     """
-    _checks.check_floating("q", q)
-    _checks.check_floating("k", k)
-    _checks.check_same_dtype(q=q, k=k)
-    d_k = q.shape[-1]
-    if d_k != k.shape[-1] or d_k == 0:
-        raise ValueError(
-            "q and k must have the same width d_k >= 1 on their last axis, "
-            f"got q {_checks.shape(q)} and k {_checks.shape(k)}"
-        )
-    _checks.check_broadcast("q", q, "k", k)
+    _checks.check_scores(q, k)
     # Dividing q instead of the product gives the same scores, costs L·d_k divisions
     # instead of L·S, and keeps a half-precision product from overflowing.
-    return (q / math.sqrt(d_k)) @ k.transpose(-2, -1)
+    return (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -146,18 +137,10 @@ def scaled_dot_product_attention(
     torch.Size([2, 3, 11])
     """
     _checks.check_probability("dropout_p", dropout_p)
-    _checks.check_floating("v", v)
+    _checks.check_attention(q, k, v, mask)
     scores = attention_scores(q, k)
-    _checks.check_same_dtype(q=q, k=k, v=v)
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            "k and v must have the same length S on the axis before the last, "
-            f"got k {_checks.shape(k)} and v {_checks.shape(v)}"
-        )
-    _checks.check_broadcast("scores", scores, "v", v)
     empty = None
     if mask is not None:
-        _checks.check_mask(mask, scores.shape)
         scores, empty = _block_(scores, mask)
     weights = torch.softmax(scores, dim=-1)
     if dropout_p > 0.0:
