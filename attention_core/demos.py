@@ -14,6 +14,8 @@ from torch import Tensor
 from attention_core import decoding, fitting, laws, training, transformer
 from attention_core.laws import BOS, EOS, PAD, law
 
+__all__ = ["Learned", "learn_to_classify", "learn_to_reverse"]
+
 Adam = torch.optim.Adam
 
 

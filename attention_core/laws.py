@@ -21,6 +21,8 @@ from attention_core import _checks
 from attention_core.reach import reach_matrix
 from attention_core.transformer import TransformerConfig
 
+__all__ = ["LAWS", "Law", "find", "law", "laws_of"]
+
 PAD, BOS, EOS = 0, 1, 2
 
 

@@ -26,6 +26,8 @@ dates.SPLITS dates.FIRST dates.LAST dates.DAY_FORMS dates.join dates.chinese_dat
 train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.arguments train.train train.main
 plotting.readable_labels plotting.ROLE_COLORS plotting.ROLE_COLORS_DARK plotting.PAPER
 plotting.INK_DARK plotting.PAPER_DARK plotting.WIDTH
+parallel.Share parallel.Traffic parallel.example parallel.difference parallel.report
+parallel.main processes.loopback laws.law laws.find museum.Law museum.Exhibit demos.Learned
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
 """
 
@@ -35,8 +37,9 @@ def public_names() -> set[str]:
     found = {f"attention_core.{name}" for name in attention_core.__all__}
     there = {id(getattr(attention_core, name)) for name in attention_core.__all__}
     modules = [m.name for m in pkgutil.iter_modules(attention_core.__path__)]
-    # What dates.py offers lives in date_forms.py; a package's own list speaks for its modules.
-    for name in sorted(set(modules) - {"date_forms"}):
+    # What dates.py offers lives in date_forms.py, and no one should call the mistakes.
+    # The museum offers the laws and demos under its own name: it speaks first.
+    for name in ["museum", *sorted(set(modules) - {"date_forms", "mistakes", "museum"})]:
         if name.startswith("_"):
             continue
         module = importlib.import_module(f"attention_core.{name}")
@@ -47,7 +50,10 @@ def public_names() -> set[str]:
             and not isinstance(value, types.ModuleType)
             and _made_in(module, key, value)
         ]
-        found |= {f"{module.__name__}.{n}" for n in names if id(getattr(module, n)) not in there}
+        # A second list with the same thing, as the museum's of the laws, adds nothing.
+        own = [n for n in names if id(getattr(module, n)) not in there]
+        found |= {f"{module.__name__}.{n}" for n in own}
+        there |= {id(getattr(module, n)) for n in own}
     return found
 
 
@@ -64,7 +70,7 @@ def documented_names() -> list[str]:
         for line in page.read_text(encoding="utf-8").splitlines():
             if match := re.match(r"\.\. currentmodule:: (\S+)", line):
                 module = match[1]
-            if match := re.match(r"\.\. auto\w+:: (\S+)", line):
+            if match := re.match(r"\.\. auto\w+:: (\w+)", line):
                 found.append(f"{module}.{match[1]}")
     return found
 
