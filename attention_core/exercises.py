@@ -30,6 +30,6 @@ def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
         try:
             return check(answer)
         except Exception as error:
-            return f"This answer cannot be checked: {error}"
+            return f"This answer cannot be checked: {str(error) or type(error).__name__}"
 
     return patient

@@ -259,7 +259,7 @@ EXHIBITS = [
         m.end_not_counted,
         "decoding.normalised_score",
         laws.one_token_is_free,
-        "OpenNMT/OpenNMT-tf PR #456",
+        "awslabs/sockeye #483",
         "lengths are off by one",
     ),
     Exhibit(
@@ -267,7 +267,7 @@ EXHIBITS = [
         m.warm_up_from_0,
         "training.warmup_rate",
         laws.the_first_update_counts,
-        "CUNY-CL/yoyodyne PR #300",
+        "EleutherAI/gpt-neox #1373; karpathy/nanoGPT #443",
         "the first update is wasted",
     ),
 ]

@@ -98,16 +98,25 @@ def loopback() -> str:
     return next((name for name in names if name.lower().startswith("lo")), "lo")
 
 
+# Modules are found where the caller finds them, and in the same order. (By PYTHONPATH a file of
+# the caller's folder would come before one of that name in the standard library.)
+_BEGIN = """
+import os, sys
+sys.path[:] = sys.argv[1].split(os.pathsep)
+import importlib
+importlib.import_module(sys.argv[2])._main(*sys.argv[3:])
+"""
+
+
 def _start(folder: Path, rank: int, number: int) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     with (folder / f"printed-{rank}").open("wb") as printed:
         return subprocess.Popen(
-            [sys.executable, "-m", "attention_core.processes", folder, str(rank), str(number)],
+            [sys.executable, "-c", _BEGIN, path, __name__, folder, str(rank), str(number)],
             stdin=subprocess.PIPE,  # nothing is written to it; it closes when we end
             stdout=printed,
             stderr=subprocess.STDOUT,
-            env=os.environ
-            | {"GLOO_SOCKET_IFNAME": loopback(), "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+            env=os.environ | {"GLOO_SOCKET_IFNAME": loopback(), "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # an interrupt is for us; we then stop the others
         )
 
@@ -146,8 +155,9 @@ def _failure(folder: Path, codes: list[int | None]) -> str:
     return f"process {rank} of {len(codes)} failed, the others were stopped: {said}".strip()
 
 
-def _main(folder: Path, rank: int, number: int) -> None:
+def _main(*arguments: str) -> None:
     """What each process does from its start to its end."""
+    folder, rank, number = Path(arguments[0]), int(arguments[1]), int(arguments[2])
     threading.Thread(target=_end_with_the_caller, args=(folder,), daemon=True).start()
     try:
         dtype, timeout, function, args = pickle.loads((folder / "call").read_bytes())
@@ -174,7 +184,3 @@ def _end_with_the_caller(folder: Path) -> None:
     os.read(sys.stdin.fileno(), 1)  # returns when the other end is closed, and not before
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    _main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -201,6 +201,7 @@ def verified(stored):
         check=False,
         timeout=120,
     )
+    assert (folder / "out.xml").exists(), ran.stdout[-3000:] + ran.stderr[-3000:]
     ids, failures = list(CELLS), {"unchanged": {}, "changed": {}}
     for case in ElementTree.parse(folder / "out.xml").iter("testcase"):
         texts = [part.text or "" for kind in ("failure", "error") for part in case.iter(kind)]

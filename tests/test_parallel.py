@@ -179,6 +179,23 @@ def test_a_failing_process_stops_the_others_and_its_traceback_is_raised(tmp_path
     nothing_is_left(tmp_path)
 
 
+def test_files_of_the_caller_do_not_come_before_the_standard_library(tmp_path):
+    (tmp_path / "enum.py").write_text("raise SystemExit('mine')\n", encoding="utf-8")
+    code = (
+        "import sys, os, torch; sys.path.insert(0, os.getcwd())\n"  # as in a notebook's folder
+        "from attention_core.parallel import by_keys\n"
+        "from attention_core.processes import run_processes\n"
+        "q = torch.ones(1, 3, 2)\n"
+        "print(len(run_processes(by_keys, 2, q, q, q)))\n"
+    )
+    script = tmp_path.parent / "script.py"
+    script.write_text(code, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
+    )
+    assert (run.stdout, run.returncode) == ("2\n", 0), run.stderr
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 def test_a_killed_process_is_named_with_its_last_words(tmp_path):
     with pytest.raises(RuntimeError, match=r"process 1 of 2 failed.*exit code -9[^$]*last words"):
@@ -198,7 +215,9 @@ def test_processes_that_take_too_long_are_stopped(tmp_path):
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT])
 def test_processes_end_with_their_caller_whatever_ends_it(tmp_path, signum):
     code = (
-        "import sys, process_functions as f; from attention_core.processes import run_processes;"
+        "import signal, sys, process_functions as f;"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"  # ignored in the background
+        "from attention_core.processes import run_processes;"
         "run_processes(f.wait_forever, 2, sys.argv[1])"
     )
     with subprocess.Popen(
