@@ -19,7 +19,7 @@ chapters: $(INSTALLED)  ## re-run all chapters, or one: make chapters ONE=chapte
 	$(BIN)python tools/front_picture.py
 
 # Chapters that train for long claim thresholds, not digits: once on each processor.
-LONG := 10_translation 11_why_attention
+LONG := 10_translation 11_why_attention 12_bug_museum
 digits: $(INSTALLED)  ## chapters print the same digits on every processor and thread count
 	@for isa in default avx2 avx512; do for threads in 1 2; do \
 	  echo "ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads"; \
