@@ -13,6 +13,9 @@ from typing import Any
 
 from chapter_form import NOTEBOOK_METADATA, normalise, pictures, to_text
 from chapter_text import headings, literal_includes, words
+from first_cell import ID as FIRST_CELL
+from first_cell import SOURCE as FIRST_SOURCE
+from first_cell import TAG as FIRST_TAG
 from nbformat import NotebookNode
 
 Problem = tuple[Any, str]
@@ -28,7 +31,7 @@ WORDS = (700, 1900)
 CODE_CELLS, CODE_LINES, LINE_WIDTH, TABLE = 30, 15, 80, 6
 
 TAGS = re.compile(
-    r"raises-exception|trains-live|hide-(?:cell|input|output)|(?:exercise|check|solution)-\d"
+    r"raises-exception|trains-live|hide-(?:cell|input|output)|remove-cell|(?:exercise|check|solution)-\d"
 )
 MACHINE = re.compile(
     r"/home/|/tmp\b|/root\b|/Users/|\b[A-Z]:\\|site-packages|ipykernel_|\b0x[0-9a-f]{4,}|object at"
@@ -132,6 +135,18 @@ def source(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
 
 
 @rule
+def first_cell(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
+    for cell in code(notebook):
+        first, named = cell is next(code(notebook)), cell.id == FIRST_CELL
+        if first and not named:
+            yield cell, "is not the cell that fetches the package; run tools/first_cell.py"
+        elif named and (not first or cell.source != FIRST_SOURCE or cell.outputs):
+            yield cell, "must be the first code cell as tools/first_cell.py writes it"
+        if (FIRST_TAG in cell.metadata.get("tags", [])) != named:
+            yield cell, f"tag {FIRST_TAG!r} is for cell {FIRST_CELL!r}, and for no other"
+
+
+@rule
 def outputs(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
     for cell in code(notebook):
         streams = [out.name for out in cell.outputs if out.output_type == "stream"]
@@ -152,11 +167,12 @@ def outputs(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
 
 @rule
 def sizes(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
-    # Live figures are on top of the chapter's own cells.
-    own = [cell for cell in code(notebook) if not cell.id.startswith("live-")]
+    # Live figures, and the cell that no page shows, are on top of the chapter's own cells.
+    shown = [cell for cell in code(notebook) if cell.id != FIRST_CELL]
+    own = [cell for cell in shown if not cell.id.startswith("live-")]
     if (number := len(own)) > CODE_CELLS:
         yield None, f"{number} code cells, at most {CODE_CELLS}"
-    for cell in code(notebook):
+    for cell in shown:
         if (number := len(cell.source.splitlines())) > CODE_LINES:
             yield cell, f"{number} lines of code, at most {CODE_LINES}"
         for text in printed(cell):

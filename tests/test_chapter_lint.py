@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from chapter_form import normalise, read, to_text, write
 from chapter_lint import problems
+from first_cell import with_first_cell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
@@ -40,7 +41,7 @@ def chapter():
             new_code_cell("1", id=f"a{n}", metadata={"tags": [f"solution-{n}", "hide-cell"]}),
         ]
     cells.append(new_markdown_cell("## Summary", id="summary"))
-    return normalise(new_notebook(cells=cells))
+    return with_first_cell(new_notebook(cells=cells))
 
 
 def find(path, notebook):
@@ -84,7 +85,7 @@ def test_a_bad_output_is_found(path, printed, message):
     cell.outputs[0].text = printed
     write(path, notebook)
     (texts,) = find(path, notebook).values()
-    assert texts[0].startswith("01_words.ipynb, code cell 0 (id text): prints ")
+    assert texts[0].startswith("01_words.ipynb, code cell 1 (id text): prints ")
     assert message in texts[0]
 
 
@@ -111,7 +112,7 @@ SOURCES = [
 @pytest.mark.parametrize(("source", "message"), SOURCES, ids=[m for _, m in SOURCES])
 def test_a_bad_source_is_found(path, source, message):
     notebook = read(path)
-    notebook.cells[6].source = source
+    change(notebook, "text", source=source)
     rules = [chapter_lint.source, chapter_lint.sizes]
     assert message in "\n".join(text for rule in rules for text in problems(path, notebook, rule))
 
@@ -135,6 +136,10 @@ def half_size(notebook):
     change(notebook, "picture").outputs[0].metadata["image/png"]["width"] = 20
 
 
+def without_first_cell(notebook):
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "first-cell"]
+
+
 def tag(notebook, cell_id, *tags):
     change(notebook, cell_id, metadata={"tags": list(tags)})
 
@@ -143,10 +148,19 @@ FAULTS = [
     ("kernel", lambda nb: nb.metadata.kernelspec.update(name="conda-x"), "'kernelspec' must be"),
     ("kernel", lambda nb: nb.metadata.update(widgets={}), "'widgets' must be None"),
     ("ids", lambda nb: change(nb, "s1", id="s0"), "(id s0): id missing or not unique"),
-    ("executed", lambda nb: change(nb, "text", execution_count=None), "count None where 1 is due"),
+    ("executed", lambda nb: change(nb, "text", execution_count=None), "count None where 2 is due"),
     ("normal_form", lambda nb: change(nb, "text", metadata={"scrolled": 1}), "not in normal form"),
     ("tags", lambda nb: tag(nb, "text", "nbval-skip"), "'nbval-skip' is not one"),
     ("tags", lambda nb: tag(nb, "text", "skip-execution"), "'skip-execution' is not one"),
+    ("first_cell", without_first_cell, "(id text): is not the cell that fetches the package"),
+    ("first_cell", lambda nb: change(nb, "first-cell", source="1"), "must be the first code cell"),
+    ("first_cell", lambda nb: nb.cells.append(nb.cells.pop(6)), "must be the first code cell"),
+    (
+        "first_cell",
+        lambda nb: tag(nb, "first-cell"),
+        "tag 'remove-cell' is for cell 'first-cell'",
+    ),
+    ("first_cell", lambda nb: tag(nb, "text", "remove-cell"), "tag 'remove-cell' is for cell"),
     ("outputs", lambda nb: change(nb, "text").outputs[0].update(name="stderr"), "from stderr"),
     ("figures", without_alt, "alternative text too short"),
     ("figures", lambda nb: change(nb, "picture", metadata={}), "mystnb.image.alt is not"),

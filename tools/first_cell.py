@@ -1,0 +1,51 @@
+"""Give every chapter its first cell, the same in all: where the package is missing, it comes.
+
+    python tools/first_cell.py
+
+The cell stands in the notebooks for those who open one alone; the book's pages leave it out.
+"""
+
+from __future__ import annotations
+
+import nbformat
+from chapter_form import normalise, read, write
+from nbformat import NotebookNode
+from run_chapters import CHAPTERS
+
+ID, TAG = "first-cell", "remove-cell"
+# The extension ``booksite`` writes the address between the quotes, in the site's copies.
+SOURCE = """\
+# Nothing happens here where attention_core is installed. Elsewhere, as in
+# Colab, it is fetched with what it lacks; torch and numpy stay as they are.
+import subprocess
+import sys
+from importlib import metadata, util
+
+if not util.find_spec("attention_core"):
+    wheel = ""  # filled in by the book's site
+    need = ["anywidget", "matplotlib", "pylopdf-fonts-zh-cn", "seaborn"]
+    need = [n for n in need if not util.find_spec(n.replace("-", "_"))]
+    kept = [d for d in metadata.distributions() if d.name == "numpy"]
+    need += [f"numpy=={d.version}" for d in kept]
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--retries=1"]
+    for what in (["--no-deps", wheel], need):
+        if not wheel or subprocess.run([*pip, *what]).returncode:
+            raise ModuleNotFoundError(
+                "attention_core is missing and could not be fetched. "
+                'In the folder of the book, run pip install ".[live,plot]"'
+            )"""
+
+
+def with_first_cell(notebook: NotebookNode) -> NotebookNode:
+    """A copy in normal form that has the cell, before all other code."""
+    result = nbformat.from_dict(notebook)
+    cells = [cell for cell in result.cells if cell.get("id") != ID]
+    place = next(n for n, cell in enumerate(cells) if cell.cell_type == "code")
+    cell = nbformat.v4.new_code_cell(SOURCE, id=ID, metadata={"tags": [TAG]})
+    result.cells = [*cells[:place], cell, *cells[place:]]
+    return normalise(result)
+
+
+if __name__ == "__main__":
+    for path in sorted(CHAPTERS.glob("*.ipynb")):
+        write(path, with_first_cell(read(path)))
