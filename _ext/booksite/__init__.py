@@ -7,6 +7,8 @@
 ``weights``      the model that a live figure asks for, as a script
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
+``launch``       buttons that open a chapter elsewhere, where the repository's place is known
+``wheel``        the package for download, and notebooks that know where it is
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 
@@ -16,7 +18,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import disclosure, docstrings, fonts, links, live, mathml, pages
+from . import disclosure, docstrings, fonts, launch, links, live, mathml, pages, wheel
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -56,6 +58,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     disclosure.setup(app)
     docstrings.setup(app)
     links.setup(app)
+    launch.setup(app)
+    wheel.setup(app)
     live.setup(app)  # before pages, which finishes what stands there
     pages.setup(app)
     fonts.setup(app)  # after pages: it reads the finished pages

@@ -1,0 +1,114 @@
+"""Buttons that open a chapter on Binder and in Colab.
+
+Where the repository lies is told by the CI's environment or by the git remote; nothing here
+knows it. A button appears only if git has the notebook at the place that it leads to. Colab
+needs notebooks that can fetch the package: ``BOOK_NOTEBOOKS`` names the branch on which the
+deployment lays the site's copies.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+BINDER, COLAB = "https://mybinder.org/v2/gh", "https://colab.research.google.com/github"
+# Both services read from this host. A name and a password in the address stay behind.
+_REMOTE = re.compile(
+    r"(?:https?://(?:[^/@]*@)?|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?"
+)
+ENVIRONMENT = ".binder/requirements.txt"
+
+
+class Repository(NamedTuple):
+    """Where the book lies: ``owner/name``, the branch, and git's name for what is there."""
+
+    name: str
+    branch: str
+    ref: str
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """What git answers; nothing if it has no answer, or is not there."""
+    try:
+        run = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, encoding="utf-8", check=False
+        )
+    except OSError:
+        return ""
+    return run.stdout.strip() if run.returncode == 0 else ""
+
+
+def repository(root: Path, environment: Mapping[str, str]) -> Repository | None:
+    """The repository that the CI names, or the one that the current branch is pushed to."""
+    if named := environment.get("GITHUB_REPOSITORY"):
+        kind, _, branch = environment.get("GITHUB_REF", "").partition("refs/heads/")
+        here = environment.get("GITHUB_SERVER_URL") == "https://github.com"
+        return Repository(named, branch, "HEAD") if here and branch and not kind else None
+    upstream = _git(root, "rev-parse", "--symbolic-full-name", "@{upstream}")
+    remote, _, branch = upstream.removeprefix("refs/remotes/").partition("/")
+    found = _REMOTE.fullmatch(_git(root, "remote", "get-url", remote)) if branch else None
+    return Repository(found[1], branch, upstream) if found else None
+
+
+def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Page -> name of a service -> the address that opens the page's notebook there."""
+    found = repository(root, environment)
+    if found is None:
+        return {}
+    below = _git(root, "rev-parse", "--show-prefix")
+    tracked = set(
+        _git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", found.ref).split("\0")
+    )
+    copies = environment.get("BOOK_NOTEBOOKS", "")
+    made: dict[str, dict[str, str]] = {}
+    for path in sorted((root / "chapters").glob("*.ipynb")):
+        page = f"chapters/{path.stem}"
+        if f"{below}{page}.ipynb" not in tracked:
+            continue
+        made[page] = {}
+        # Binder reads the environment at the top of the repository.
+        if ENVIRONMENT in tracked:
+            place = quote(f"lab/tree/{below}{page}.ipynb", safe="/")
+            branch = quote(found.branch, safe="")
+            made[page]["Binder"] = f"{BINDER}/{found.name}/{branch}?urlpath={place}"
+        if copies:
+            made[page]["Colab"] = f"{COLAB}/{found.name}/blob/{quote(copies)}/{page}.ipynb"
+    return {page: services for page, services in made.items() if services}
+
+
+def _find(app: Sphinx, config: Config) -> None:
+    config.booksite_launch = links(Path(app.srcdir), os.environ)
+
+
+def _buttons(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
+    services = app.config.booksite_launch.get(page)
+    if services and "header_buttons" in context:
+        icons = {"Binder": "logo_binder.svg", "Colab": "logo_colab.png"}
+        buttons = [
+            {
+                "type": "link",
+                "text": name,
+                "tooltip": f"Open on {name}",
+                "icon": f"_static/images/{icons[name]}",
+                "url": url,
+            }
+            for name, url in services.items()
+        ]
+        group = {"type": "group", "tooltip": "Run this chapter", "icon": "fas fa-rocket"}
+        context["header_buttons"].append({**group, "buttons": buttons, "label": "launch-buttons"})
+
+
+def setup(app: Sphinx) -> None:
+    app.add_config_value("booksite_launch", {}, "html")
+    app.connect("config-inited", _find)
+    app.connect("html-page-context", _buttons, priority=510)  # after the theme's buttons

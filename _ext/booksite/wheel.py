@@ -1,0 +1,141 @@
+"""The package as a wheel beside the pages, for a reader who takes one notebook away.
+
+``BOOK_URL`` is the address at which the site will lie. If it is set, the site's copies of the
+notebooks are told where the wheel is, and fetch it where they find no package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomllib
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+logger = logging.getLogger(__name__)
+
+_PARTS = ("pyproject.toml", "README.md", "LICENSE", "attention_core")
+# As it stands in a notebook's file. tools/first_cell.py writes it.
+_EMPTY = r"wheel = \"\""
+_ADDRESS = re.compile(r'https?://[^\s"\'\\]+')
+
+
+def name_of(root: Path) -> str:
+    """The file name of the wheel: pip takes no other."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return f"{project['name'].replace('-', '_')}-{project['version']}-py3-none-any.whl"
+
+
+def _files(root: Path) -> list[Path]:
+    found = [file for part in _PARTS for file in (root / part, *(root / part).rglob("*"))]
+    return sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts)
+
+
+def address(root: Path, site: str) -> str:
+    """Where the wheel will lie, if the address of the site is known; otherwise nothing."""
+    if site and not _ADDRESS.fullmatch(site):
+        raise ExtensionError(f"BOOK_URL must be an address that begins with http, got {site!r}")
+    return f"{site.rstrip('/')}/{name_of(root)}" if site else ""
+
+
+def stamped(notebook: str, wheel: str) -> str:
+    """The text of a notebook's file whose first cell knows the address of the wheel."""
+    if notebook.count(_EMPTY) != 1:
+        raise ExtensionError("a chapter's first cell has no place for the address of the wheel")
+    return notebook.replace(_EMPTY, rf"wheel = \"{wheel}\"")
+
+
+class _Wheel:
+    """Built in a process of its own while the pages are made, and only when it would differ."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.folder: Path | None = None
+        self.digest = ""
+
+    def start(self, app: Sphinx) -> None:
+        if app.builder.format != "html":
+            return
+        root = Path(app.srcdir)
+        digest = hashlib.sha256()
+        for file in _files(root):
+            digest.update(f"{file.relative_to(root).as_posix()}\0".encode() + file.read_bytes())
+        self.digest = digest.hexdigest()
+        note = Path(app.doctreedir) / "wheel.txt"
+        known = note.read_text(encoding="utf-8") if note.is_file() else ""
+        if known == self.digest and (Path(app.outdir) / name_of(root)).is_file():
+            return
+        # setuptools leaves folders beside what it builds.
+        self.folder = Path(tempfile.mkdtemp())
+        for file in _files(root):
+            copy = self.folder / file.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+        build = "from setuptools import build_meta as backend; backend.build_wheel('dist')"
+        # The same bytes for the same sources.
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", build], cwd=self.folder, env=environment, encoding="utf-8",
+            errors="replace", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def finish(self, app: Sphinx, exception: Exception | None) -> None:
+        process, folder = self.process, self.folder
+        self.process = self.folder = None
+        if process and folder:
+            _, said = process.communicate()
+            built = [*(folder / "dist").glob("*.whl")] if process.returncode == 0 else []
+            if built and not exception:
+                for old in Path(app.outdir).glob("*.whl"):
+                    old.unlink()
+                shutil.copyfile(built[0], Path(app.outdir) / built[0].name)
+                (Path(app.doctreedir) / "wheel.txt").write_text(self.digest, encoding="utf-8")
+            shutil.rmtree(folder)
+            if not built:
+                logger.warning("the wheel could not be built: %s", said.strip()[-500:])
+        if not exception and app.builder.format == "html":
+            _stamp(Path(app.srcdir), Path(app.outdir), os.environ.get("BOOK_URL", ""))
+
+
+def _stamp(root: Path, site: Path, url: str) -> None:
+    wheel = address(root, url)
+    for copy in (site / "_sources" / "chapters").glob("*.ipynb"):
+        source = root / "chapters" / copy.name
+        if not source.is_file():
+            continue
+        text = stamped(source.read_text(encoding="utf-8"), wheel)
+        if copy.read_text(encoding="utf-8") != text:
+            copy.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _button(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
+    """Beside the notebook, the package that it needs."""
+    for group in context.get("header_buttons", []):
+        if group.get("label") == "download-buttons" and page.startswith("chapters/"):
+            button = {
+                "type": "link",
+                "url": context["pathto"](name_of(Path(app.srcdir)), 1),
+                "text": ".whl",
+                "tooltip": "Download the package attention_core",
+                "icon": "fas fa-box",
+                "label": "download-wheel-button",
+            }
+            group["buttons"].insert(1, button)
+
+
+def setup(app: Sphinx) -> None:
+    wheel = _Wheel()
+    app.connect("builder-inited", wheel.start)
+    app.connect("build-finished", wheel.finish)
+    app.connect("html-page-context", _button, priority=510)  # after the theme's buttons
