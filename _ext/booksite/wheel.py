@@ -56,6 +56,21 @@ def stamped(notebook: str, wheel: str) -> str:
     return notebook.replace(_EMPTY, rf"wheel = \"{wheel}\"")
 
 
+def build(root: Path, folder: Path) -> subprocess.Popen[str]:
+    """Start to build the wheel into ``folder/dist``, from a copy: setuptools litters."""
+    for file in _files(root):
+        copy = folder / file.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    code = "from setuptools import build_meta as backend; backend.build_wheel('dist')"
+    # The same bytes for the same sources.
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, env=environment, encoding="utf-8",
+        errors="replace", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
 class _Wheel:
     """Built in a process of its own while the pages are made, and only when it would differ."""
 
@@ -76,19 +91,8 @@ class _Wheel:
         known = note.read_text(encoding="utf-8") if note.is_file() else ""
         if known == self.digest and (Path(app.outdir) / name_of(root)).is_file():
             return
-        # setuptools leaves folders beside what it builds.
         self.folder = Path(tempfile.mkdtemp())
-        for file in _files(root):
-            copy = self.folder / file.relative_to(root)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, copy)
-        build = "from setuptools import build_meta as backend; backend.build_wheel('dist')"
-        # The same bytes for the same sources.
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", build], cwd=self.folder, env=environment, encoding="utf-8",
-            errors="replace", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        self.process = build(root, self.folder)
 
     def finish(self, app: Sphinx, exception: Exception | None) -> None:
         process, folder = self.process, self.folder
