@@ -93,13 +93,12 @@ def _find(app: Sphinx, config: Config) -> None:
 def _buttons(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
     services = app.config.booksite_launch.get(page)
     if services and "header_buttons" in context:
-        icons = {"Binder": "logo_binder.svg", "Colab": "logo_colab.png"}
         buttons = [
             {
                 "type": "link",
                 "text": name,
                 "tooltip": f"Open on {name}",
-                "icon": f"_static/images/{icons[name]}",
+                "icon": "fas fa-play",
                 "url": url,
             }
             for name, url in services.items()
