@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import site_checks as checks
-from booksite import fonts, palette
+from booksite import fonts, palette, wheel
 from fontTools.ttLib import TTFont
 from site_browser import PHONE, WIDE, search, visit, without_scripts
 
@@ -90,6 +90,19 @@ def test_site_is_complete(site):
     assert (site / ".nojekyll").exists()
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert '"softmax"' in index
+
+
+def test_each_chapter_offers_its_notebook_and_the_package(site, pages):
+    name = wheel.name_of(BOOK)
+    assert [path.name for path in site.glob("*.whl")] == [name]
+    for source in (BOOK / "chapters").glob("*.ipynb"):
+        (page,) = (page for page in pages if page.path.stem == source.stem)
+        assert {f"../{name}", f"../_sources/chapters/{source.name}"} <= set(page.links)
+        copy = (site / "_sources" / "chapters" / source.name).read_text(encoding="utf-8")
+        # The address of the wheel, if any, is all that differs.
+        plain = re.sub(r'wheel = \\"[^"]*\\"', r'wheel = \\"\\"', copy)
+        assert plain == source.read_text(encoding="utf-8")
+        assert "fetched with what it lacks" not in page.text
 
 
 def test_fonts_hold_what_the_pages_show(site, pages):
