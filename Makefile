@@ -26,7 +26,7 @@ digits: $(INSTALLED)  ## chapters print the same digits on every processor and t
 	  echo "ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads"; \
 	  if [ $$isa$$threads != default1 ]; then skip="$(LONG:%=--ignore=chapters/%.ipynb)"; else skip=; fi; \
 	  ATEN_CPU_CAPABILITY=$$isa OMP_NUM_THREADS=$$threads \
-	    $(BIN)python -m pytest -n 2 -q chapters $$skip || exit 1; \
+	    $(BIN)python -m pytest -n $$((3 - $$threads)) -q chapters $$skip || exit 1; \
 	done; done
 
 serve: book  ## read the built book at localhost:8000
