@@ -24,7 +24,6 @@ from attention_core.museum import EXHIBITS, planted
 ROOT = Path(__file__).parent.parent
 # No plugins and no conftest: these tests need none, and some take seconds to import.
 OPTIONS = ["--noconftest", "-p", "no:cacheprovider", "-o", "addopts=--strict-markers"]
-os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
 class Outcomes(dict):
@@ -62,6 +61,7 @@ def in_a_fork(name, tests):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         with os.fdopen(writing, "w", encoding="utf-8") as out:
             json.dump(run(name, tests), out)
             out.flush()

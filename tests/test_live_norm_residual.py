@@ -75,3 +75,13 @@ BAD = [
 def test_bad_traits_are_named(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_its_tables_are_seen_whole(browser, site, width):
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto((site / "chapters" / "08_layers.html").as_uri())
+    cut = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
+    assert tab.locator("[data-live=norm_residual] .live-scroll").count() == 2
+    assert tab.locator("[data-live=norm_residual] .live-scroll").evaluate_all(cut) == 0
+    tab.close()

@@ -10,6 +10,7 @@ import pytest
 from booksite import docstrings, pages, uses
 from booksite.uses import Index
 from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 # --- docstrings -------------------------------------------------------------------------------
 
@@ -170,11 +171,12 @@ class Site:
         """The pages that were read, and those that were written."""
         time.sleep(0.01)
         source, out = str(self.source), str(self.out)
-        app = Sphinx(source, source, out, f"{out}/doctrees", "html", status=None, warning=None)
         read, written = set(), set()
-        app.connect("doctree-read", lambda app, _: read.add(app.env.docname))
-        app.connect("doctree-resolved", lambda _app, _tree, name: written.add(name))
-        app.build()
+        with docutils_namespace():  # what it registers ends with it
+            app = Sphinx(source, source, out, f"{out}/doctrees", "html", status=None, warning=None)
+            app.connect("doctree-read", lambda app, _: read.add(app.env.docname))
+            app.connect("doctree-resolved", lambda _app, _tree, name: written.add(name))
+            app.build()
         return read, written
 
     def page(self, name: str) -> str:

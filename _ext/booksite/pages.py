@@ -37,17 +37,17 @@ _NEVER_INLINE = (
     "x-thebe-config", "THEBE_JS_URL", "kernelName =",
     "togglebuttonSelector", "toggleHint", "toggleOpenOnPrint",
 )  # fmt: skip
-# File -> what must stand in the page (or one of these) for the file to be of use.
-_WHEN: dict[str, str | tuple[str, ...]] = {
-    "design-tabs": 'class="sd-',
-    "sphinx-design": 'class="sd-',
-    "mystnb": "cell_",
-    "copybutton": 'class="highlight',
-    "clipboard": 'class="highlight',
+# File -> one of these must stand in the page for the file to be of use.
+_WHEN: dict[str, tuple[str, ...]] = {
+    "design-tabs": ('class="sd-',),
+    "sphinx-design": ('class="sd-',),
+    "mystnb": ("cell_",),
+    "copybutton": ('class="highlight',),
+    "clipboard": ('class="highlight',),
     # The theme loads these everywhere for a search-as-you-type that is off.
-    "searchtools": 'id="search-results"',
-    "language_data": 'id="search-results"',
-    "searchindex": 'id="search-results"',
+    "searchtools": ('id="search-results"',),
+    "language_data": ('id="search-results"',),
+    "searchindex": ('id="search-results"',),
     # Marks chapters as read at their summaries, and shows the marks in the map.
     "progress.js": ('id="summary"', 'id="the-map"'),
 }
@@ -141,17 +141,13 @@ def _assets(part: str, body: str) -> str:
         if address is None:
             return "" if any(mark in tag for mark in _NEVER_INLINE) else tag
         unused = any(name in address for name in _NEVER) or any(
-            name in address and not any(sign in body for sign in _signs(name)) for name in _WHEN
+            name in address and not any(sign in body for sign in signs)
+            for name, signs in _WHEN.items()
         )
         return "" if unused else tag
 
     part = re.sub(r"[ \t]*<script\b[^>]*>.*?</script>\n?", keep, part, flags=re.DOTALL)
     return re.sub(r'[ \t]*<link rel="stylesheet"[^>]*>\n?', keep, part)
-
-
-def _signs(name: str) -> tuple[str, ...]:
-    signs = _WHEN[name]
-    return (signs,) if isinstance(signs, str) else signs
 
 
 def _attribute(tag: str, name: str) -> str | None:
