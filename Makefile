@@ -16,7 +16,7 @@ check: book test digits  ## what CI runs
 
 chapters: $(INSTALLED)  ## re-run all chapters, or one: make chapters ONE=chapters/01_dot_products.ipynb
 	$(BIN)python tools/run_chapters.py $(ONE)
-	$(BIN)python tools/front_picture.py
+	$(BIN)python tools/front_page.py
 
 # Chapters that train for long claim thresholds, not digits: once on the simplest processor
 # here, and once on the machine's own by `make test`.

@@ -3,16 +3,31 @@
 import re
 from pathlib import Path
 
-import front_picture
+import front_page
+import pytest
+from booksite.pages import image_size
+from chapter_pictures import describe_difference
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 
 
-def test_the_front_picture_is_the_verified_picture_of_chapter_2():
-    assert front_picture.COPY.read_bytes() == front_picture.source()
+def test_the_front_page_is_the_verified_picture_of_chapter_2():
+    assert front_page.COPY.read_bytes() == front_page.source()
     assert "](_static/attention.png)" in README
+
+
+def test_the_preview_is_drawn_from_today_s_numbers():
+    stored = front_page.PREVIEW.read_bytes()
+    assert image_size(front_page.PREVIEW) == front_page.PREVIEW_SIZE
+    assert describe_difference(stored, front_page.preview()) == ""
+
+
+def test_the_counts_in_readme_are_today_s():
+    assert front_page.with_counts(README) == README
+    with pytest.raises(ValueError, match="README must have this sentence once: On every change"):
+        front_page.with_counts(README.replace("On every change", "Now and then"))
 
 
 def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it():

@@ -8,7 +8,9 @@
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``launch``       buttons that open a chapter elsewhere, where the repository's place is known
+``counts``       how many numbers, pictures and mistakes are checked, for the front page
 ``wheel``        the package for download, and notebooks that know where it is
+``address``      what only a site that knows its address can say
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 
@@ -18,7 +20,19 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import disclosure, docstrings, fonts, launch, links, live, mathml, pages, wheel
+from . import (
+    address,
+    counts,
+    disclosure,
+    docstrings,
+    fonts,
+    launch,
+    links,
+    live,
+    mathml,
+    pages,
+    wheel,
+)
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -58,9 +72,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
     disclosure.setup(app)
     docstrings.setup(app)
     links.setup(app)
+    counts.setup(app)
     launch.setup(app)
     wheel.setup(app)
     live.setup(app)  # before pages, which finishes what stands there
     pages.setup(app)
+    address.setup(app)  # after pages: it repeats what their heads say
     fonts.setup(app)  # after pages: it reads the finished pages
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,8 @@ import tomllib
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
+from .address import site_url
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -28,7 +29,6 @@ logger = logging.getLogger(__name__)
 _PARTS = ("pyproject.toml", "README.md", "LICENSE", "attention_core")
 # As it stands in a notebook's file. tools/first_cell.py writes it.
 _EMPTY = r"wheel = \"\""
-_ADDRESS = re.compile(r'https?://[^\s"\'\\]+')
 
 
 def name_of(root: Path) -> str:
@@ -44,9 +44,7 @@ def _files(root: Path) -> list[Path]:
 
 def address(root: Path, site: str) -> str:
     """Where the wheel will lie, if the address of the site is known; otherwise nothing."""
-    if site and not _ADDRESS.fullmatch(site):
-        raise ExtensionError(f"BOOK_URL must be an address that begins with http, got {site!r}")
-    return f"{site.rstrip('/')}/{name_of(root)}" if site else ""
+    return f"{site}{name_of(root)}" if site else ""
 
 
 def stamped(notebook: str, wheel: str) -> str:
@@ -109,7 +107,7 @@ class _Wheel:
             if not built:
                 logger.warning("the wheel could not be built: %s", said.strip()[-500:])
         if not exception and app.builder.format == "html":
-            _stamp(Path(app.srcdir), Path(app.outdir), os.environ.get("BOOK_URL", ""))
+            _stamp(Path(app.srcdir), Path(app.outdir), site_url())
 
 
 def _stamp(root: Path, site: Path, url: str) -> None:

@@ -1,0 +1,107 @@
+"""What a site can say only if it knows its address: ``BOOK_URL``, set where it is published.
+
+Each page names its own address, so that copies are known as copies; other sites can show a
+preview beside a link; search engines get a list of the pages. Without an address the pages
+say nothing of the kind: an invented one would be worse.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from sphinx.errors import ExtensionError
+
+from .pages import image_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+_ADDRESS = re.compile(r'https?://[^\s"\'<>\\]+')
+_SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
+PREVIEW = "_static/preview.png"
+
+
+def site_url(environment: Mapping[str, str] = os.environ) -> str:
+    """The address, with a slash at its end; empty where it is not known."""
+    url = environment.get("BOOK_URL", "")
+    if url and not _ADDRESS.fullmatch(url):
+        raise ExtensionError(f"BOOK_URL must be an address that begins with http, got {url!r}")
+    return f"{url.rstrip('/')}/" if url else ""
+
+
+def of_page(url: str, page: str) -> str:
+    """The address of a page; that of the front page is the site's own."""
+    return url if page == "index" else f"{url}{page}.html"
+
+
+def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str) -> str:
+    """The tags that other sites read, from what the page's head says already."""
+    title = html.unescape(re.search(r"<title>(.*?)</title>", text, re.DOTALL)[1]).strip()
+    said = re.search(r'<meta name="description" content="([^"]*)"', text)
+    about = {
+        "og:type": "website" if page == "index" else "article",
+        "og:site_name": book,
+        "og:title": title.removesuffix(f" — {book}"),
+        "og:description": html.unescape(said[1]) if said else "",
+        "og:url": of_page(url, page),
+        "og:image": f"{url}{PREVIEW}",
+        "og:image:width": str(size[0]),
+        "og:image:height": str(size[1]),
+        "og:image:alt": f"{book}: a heat map of the attention weights of six words.",
+    }
+    tags = [
+        f'<meta property="{name}" content="{html.escape(value)}" />'
+        for name, value in about.items()
+        if value
+    ]
+    return "\n    ".join([*tags, '<meta name="twitter:card" content="summary_large_image" />'])
+
+
+def sitemap(url: str, pages: list[str]) -> bytes:
+    """The list of pages that search engines read."""
+    root = ElementTree.Element("urlset", xmlns=_SITEMAP)
+    for page in pages:
+        ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = of_page(url, page)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _on_config(app: Sphinx, config: Config) -> None:
+    config.html_baseurl = site_url()  # what makes Sphinx write canonical links
+
+
+def _name(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
+    if app.config.html_baseurl:
+        context["pageurl"] = of_page(app.config.html_baseurl, page)
+
+
+def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.format != "html":
+        return
+    url, site = app.config.html_baseurl, Path(app.outdir)
+    if not url:
+        (site / "sitemap.xml").unlink(missing_ok=True)
+        return
+    pages = sorted(app.env.found_docs)
+    (site / "sitemap.xml").write_bytes(sitemap(url, pages))
+    size = image_size(site / PREVIEW)
+    for page in pages:
+        path = site / f"{page}.html"
+        text = path.read_text(encoding="utf-8")
+        if "og:title" not in text:
+            tags = preview(text, url, page, size=size, book=app.config.html_title)
+            path.write_text(text.replace("</head>", f"  {tags}\n  </head>", 1), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("config-inited", _on_config)
+    app.connect("html-page-context", _name)
+    app.connect("build-finished", _on_build_finished)
