@@ -17,6 +17,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +65,18 @@ def _renumber_citations(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return [] if numbers == before else sorted(env.found_docs)
 
 
+def _print_anything() -> None:
+    """Have a console that lacks a character show its code, and not stop the build.
+
+    Jupyter Book prints the path of the book, which may be in any script.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
+    _print_anything()
     app.add_config_value("booksite_digest", "", "html")
     app.connect("config-inited", _note_changes)
     # Domains give their numbers at the usual priority.
