@@ -190,3 +190,38 @@ def test_search_finds_pages(browser, address, words):
         assert search(tab, address, words)
     finally:
         tab.close()
+
+
+def test_pages_print_on_white_paper_without_what_is_folded(browser, address):
+    context = browser.new_context(color_scheme="dark", viewport={"width": 718, "height": 1000})
+    tab = context.new_page()
+    tab.goto(f"{address}chapters/02_simple_attention.html")
+    theme = "document.documentElement.dataset.theme"
+    assert tab.evaluate(theme) == "dark"
+    tab.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {theme}; }})")
+    tab.pdf(format="A4")
+    assert tab.evaluate("window.printed") == "light"
+    assert tab.evaluate(theme) == "dark"
+
+    tab.emulate_media(media="print")
+    for seen in (
+        "article h1",
+        "article img",
+        "article .live table",
+        "article .cell_output pre",
+        "article math",
+    ):
+        assert tab.locator(seen).first.is_visible(), seen
+    for unseen in (".bd-sidebar-primary", ".bd-header", ".bd-header-article", ".prev-next-footer"):
+        assert not tab.locator(unseen).first.is_visible(), unseen
+    folded = tab.locator("article details")
+    assert folded.count() > 5
+    assert not any(fold.is_visible() for fold in folded.all())
+    folded.last.evaluate("fold => { fold.open = true; }")
+    assert folded.last.is_visible()
+    # Nothing is cut off at the edge of the paper.
+    wide = "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
+    assert tab.evaluate(wide) <= 0
+    cut = "[...document.querySelectorAll('article pre')].filter(p => p.scrollWidth > p.clientWidth)"
+    assert tab.evaluate(f"{cut}.length") == 0
+    context.close()

@@ -53,6 +53,16 @@ _WHEN: dict[str, tuple[str, ...]] = {
 }
 
 _SYSTEM_THEME = '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
+# Paper is white.
+_PRINT = """\
+(root => {
+  let theme;
+  addEventListener("beforeprint", () => {
+    theme = root.dataset.theme;
+    root.dataset.theme = "light";
+  });
+  addEventListener("afterprint", () => { root.dataset.theme = theme; });
+})(document.documentElement);"""
 
 
 def finish(page: str, size: Size) -> str:
@@ -71,6 +81,8 @@ def finish(page: str, size: Size) -> str:
     head = head.replace('getItem("mode") || ""', 'getItem("mode") || "auto"')
     head = head.replace('getItem("theme") || ""', f'getItem("theme") || {_SYSTEM_THEME}')
     head = _early_fonts(_described(head, body), body)
+    if "beforeprint" not in head:
+        head = head.replace("</head>", f"  <script>{_PRINT}</script>\n  </head>")
     body = _assets(body, body)
     # A second title and table of contents for the printer; the page has both.
     body = re.sub(
