@@ -4,6 +4,9 @@ ENV := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin/
 INSTALLED := $(ENV)/.attention-core-installed
 
+# Jupyter Book and its parts read and print UTF-8, whatever the locale says.
+export PYTHONUTF8 := 1
+
 .PHONY: book test check chapters digits serve
 
 book: $(INSTALLED)  ## build the book, strictly, into _build/html
@@ -32,7 +35,7 @@ digits: $(INSTALLED)  ## chapters print the same digits on every processor and t
 serve: book  ## read the built book at localhost:8000
 	$(BIN)python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
-$(INSTALLED): requirements.txt pyproject.toml | $(BIN)python
+$(INSTALLED): requirements.txt constraints.txt pyproject.toml | $(BIN)python
 	$(BIN)python -m pip install --quiet -r requirements.txt
 	touch $@
 
