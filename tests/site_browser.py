@@ -46,7 +46,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
@@ -55,7 +55,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 def served(site: Path, root: Path) -> Iterator[str]:
     """Serve ``site`` as a project page is: below a folder of its own."""
     (root / "book").symlink_to(site.resolve(), target_is_directory=True)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/book/"

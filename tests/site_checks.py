@@ -38,7 +38,11 @@ class Page:
 
     @classmethod
     def read(cls, path: Path) -> Page:
-        page = cls(path, path.read_text(encoding="utf-8"))
+        return cls.from_text(path, path.read_text(encoding="utf-8"))
+
+    @classmethod
+    def from_text(cls, path: Path, text: str) -> Page:
+        page = cls(path, text)
         _Reader(page).feed(page.text)
         return page
 

@@ -165,28 +165,48 @@ def test_image_size(tmp_path):
     assert image_size(tmp_path / "a.svg") == (40, 30)
 
 
-def test_a_wrong_formula_fails_a_strict_build(tmp_path):
+@pytest.fixture
+def build(tmp_path):
+    """Build a page of a tiny book strictly; what Sphinx says."""
     (tmp_path / "conf.py").write_text(
         "extensions = ['myst_parser', 'booksite.mathml']\n"
         "myst_enable_extensions = ['dollarmath']\nhtml_math_renderer = 'mathml'\n",
         encoding="utf-8",
     )
-    source = tmp_path / "index.md"
     command = [sys.executable, "-m", "sphinx", "-W", "-b", "html", tmp_path, tmp_path / "out"]
 
-    def build(text: str) -> subprocess.CompletedProcess[str]:
-        source.write_text(text, encoding="utf-8")
+    def run(text: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "index.md").write_text(text, encoding="utf-8")
         environment = os.environ | {"PYTHONPATH": str(EXTENSIONS)}
         return subprocess.run(
             command, check=False, capture_output=True, encoding="utf-8", env=environment
         )
 
+    return run
+
+
+def test_a_wrong_formula_fails_a_strict_build(build, tmp_path):
     assert build("# A\n\nGood: $a_i$\n\n$$\nb\n$$ (eq-b)\n\nSee {eq}`eq-b`.\n").returncode == 0
     assert "(1)" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     failed = build("# A\n\nBad: $\\softmx{a}$\n")
     assert failed.returncode != 0
     assert "index.md:3:" in failed.stderr
     assert r"formula: left untranslated: '\\softmx'" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("![A picture of nothing](missing.png)", "image file not readable: missing.png"),
+        ("[a page](missing.md)", "'missing.md'"),
+        ("[a section](#missing)", "'missing'"),
+    ],
+)
+def test_what_is_missing_fails_a_strict_build(build, text, message):
+    failed = build(f"# A\n\n{text}\n")
+    assert failed.returncode != 0
+    assert "index.md:3:" in failed.stderr
+    assert message in failed.stderr
 
 
 # --- in a browser ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 
 CHAPTERS = Path(__file__).resolve().parent.parent / "chapters"
-CELL_TIMEOUT = 180
+CELL_TIMEOUT = 600  # seconds; the slowest cell takes a tenth of it on one quiet core
 
 
 class ChapterError(Exception):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sphinx.config import Config
 
 _ADDRESS = re.compile(r'https?://[^\s"\'<>\\]+')
-_SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
+SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 PREVIEW = "_static/preview.png"
 
 
@@ -67,7 +67,7 @@ def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str)
 
 def sitemap(url: str, pages: list[str]) -> bytes:
     """The list of pages that search engines read."""
-    root = ElementTree.Element("urlset", xmlns=_SITEMAP)
+    root = ElementTree.Element("urlset", xmlns=SITEMAP)
     for page in pages:
         ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = of_page(url, page)
     ElementTree.indent(root)

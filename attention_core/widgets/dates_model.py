@@ -2,6 +2,7 @@
 
 from functools import cache, lru_cache
 from importlib.resources import files
+from struct import pack
 from typing import Any, NamedTuple
 
 import torch
@@ -82,5 +83,5 @@ def packed() -> tuple[dict[str, Any], bytes]:
         saved = torch.load(file, map_location="cpu", weights_only=True)
     tensors: dict[str, Tensor] = saved["model"]
     shapes = [[name, list(x.shape)] for name, x in tensors.items()]
-    data = b"".join(x.contiguous().numpy().astype("<f2").tobytes() for x in tensors.values())
+    data = b"".join(pack(f"<{x.numel()}e", *x.flatten().tolist()) for x in tensors.values())
     return {"config": saved["extras"]["config"], "shapes": shapes}, data
