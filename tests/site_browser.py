@@ -31,7 +31,7 @@ WIDE, PHONE, NARROW = 1280, 390, 320
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         reason = f"no browser: none of {', '.join(names)} is installed"
@@ -89,13 +89,36 @@ _AXE_RUN = """async ([context, rules]) => {
 }"""
 _CONTRAST = {"runOnly": ["color-contrast"]}
 _REST = {"rules": {"color-contrast": {"enabled": False}}}
-_ALL, _FRAME = {"include": [["html"]]}, {"exclude": [["article"]]}
+_ALL, _TEXT, _FRAME = {"include": [["html"]]}, {"exclude": [["pre"]]}, {"exclude": [["article"]]}
 # Contrast is slow to compute. An article has the same colours at every width, so it is looked
-# at on the wide page; what surrounds it is another on the phone. Other rules know no theme.
+# at on the wide page, and its code by _CODE; what surrounds it is another on the phone.
 _AXE_RUNS = {
-    "wide": [("light", _ALL, {}), ("dark", _ALL, _CONTRAST)],
+    "wide": [("light", _TEXT, {}), ("dark", _TEXT, _CONTRAST)],
     "phone": [("light", _ALL, _REST), ("light", _FRAME, _CONTRAST), ("dark", _FRAME, _CONTRAST)],
 }
+# Thousands of words in code have a dozen colours: each pair of ink and paper once.
+_CODE = """() => {
+  const pairs = {};
+  for (const part of document.querySelectorAll('pre, pre *')) {
+    if (![...part.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    let behind = part;
+    const paper = () => getComputedStyle(behind).backgroundColor;
+    while (behind.parentElement && paper() === 'rgba(0, 0, 0, 0)') behind = behind.parentElement;
+    pairs[getComputedStyle(part).color + ' on ' + paper()] = part.textContent.slice(0, 30);
+  }
+  const light = color => {
+    const [r, g, b, a = 1] = color.match(/[\\d.]+/g).map(Number);
+    if (a < 1) return NaN;
+    const [x, y, z] = [r, g, b].map(v => v / 255)
+      .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  return Object.entries(pairs).flatMap(([pair, text]) => {
+    const [dim, bright] = pair.split(' on ').map(light).sort((x, y) => x - y);
+    const contrast = (bright + 0.05) / (dim + 0.05);
+    return contrast >= 4.5 ? [] : [`code ${JSON.stringify(text)}: ${pair}, contrast ${contrast}`];
+  });
+}"""
 
 
 def visit(browser: Browser, address: str, *, width: int, thorough: bool = True) -> list[str]:
@@ -129,6 +152,8 @@ def visit(browser: Browser, address: str, *, width: int, thorough: bool = True) 
                 tab.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
                 for problem in tab.evaluate(_AXE_RUN, [context_of, rules]):
                     note(f"axe, {theme}", problem)
+                for problem in tab.evaluate(_CODE):
+                    note(f"code, {theme}", problem)
             for problem in tab.evaluate(_OVERFLOW):
                 note("overflow", problem)
         if width == PHONE:

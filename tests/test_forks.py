@@ -70,6 +70,15 @@ def article(path):
     return text.partition("<article")[2].partition("</article>")[0]
 
 
+def test_the_names_of_all_files_are_plain():
+    """Other systems and addresses of pages spell other names in their own ways."""
+    files = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
+    ours = [f for f in files if not re.match(r"(_build|\.venv|\.git|[\w.]*cache)\b", f)]
+    assert len(ours) > 150
+    odd = [name for name in ours if not re.fullmatch(r"[A-Za-z0-9_./-]+", name)]
+    assert odd == []
+
+
 def test_the_fork_is_really_another_place(fork):
     assert not fork.as_posix().isascii()
     assert b"\r\n" in (fork / "index.md").read_bytes()

@@ -183,11 +183,20 @@ def test_pages_can_be_read_without_javascript(pages, browser):
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("words", ["softmax", "早上好", "split_heads"])
-def test_search_finds_pages(browser, address, words):
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("mask", "5. What may a word look at?"),
+        ("softmax", "2. How does a word gather its context?"),
+        ("beam", "10. Can it learn to translate?"),
+        ("早上好", "1. What does X·Xᵀ mean?"),
+        ("split_heads", "6. Why look several times?"),
+    ],
+)
+def test_search_finds_pages(browser, address, words, title):
     tab = browser.new_page()
     try:
-        assert search(tab, address, words)
+        assert title in search(tab, address, words)
     finally:
         tab.close()
 

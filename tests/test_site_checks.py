@@ -219,6 +219,7 @@ FAULTS = {
     "page error": "<script>throw new Error('no')</script>",
     "overflow": '<div style="width: 2000px">wide</div>',
     "axe, light": '<p style="color: #bbb; background: #fff">faint</p>',
+    "code, light": '<pre style="background: #fff"><b style="color: #bbb">faint</b> x</pre>',
     "layout shift": '<div id="a"></div><p>text</p><script>setTimeout(() => '
     "{ a.style.height = '700px' }, 60)</script><p style='height: 600px'>more</p>",
 }  # fmt: skip
