@@ -60,7 +60,7 @@ def test_each_job_may_do_only_what_it_is_for():
     }
     for _, _, step in STEPS:
         if "actions/checkout@" in step.get("uses", ""):
-            assert step["with"] == {"persist-credentials": False}
+            assert step["with"]["persist-credentials"] is False
         # What others can choose, such as a branch's name, is never part of a command.
         assert not re.search(r"\$\{\{(?!\s*matrix\.)", step.get("run", ""))
 
@@ -101,6 +101,21 @@ def test_the_package_is_tested_at_both_ends_of_its_metadata():
     named = re.findall(r"test_\w+\.py", run + ends[1]["compared"])
     assert len(named) > 15
     assert [name for name in named if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_only_what_passed_the_tests_of_the_default_branch_is_published():
+    start = FLOWS["deploy"][True]  # YAML reads the word "on" as true
+    assert start["workflow_run"] == {"workflows": [FLOWS["test"]["name"]], "types": ["completed"]}
+    assert set(start) == {"workflow_run", "workflow_dispatch"}
+    build = FLOWS["deploy"]["jobs"]["build"]
+    for condition in (
+        "workflow_run.event == 'push'",
+        "workflow_run.conclusion == 'success'",
+        "workflow_run.head_branch == github.event.repository.default_branch",
+    ):
+        assert f"github.event.{condition}" in build["if"]
+    (checkout,) = [step for step in build["steps"] if "actions/checkout@" in step.get("uses", "")]
+    assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha || github.sha }}"
 
 
 def test_the_notebooks_are_on_their_branch_before_a_page_leads_there():

@@ -16,23 +16,27 @@ ID, TAG = "first-cell", "remove-cell"
 # The extension ``booksite`` writes the address between the quotes, in the site's copies.
 SOURCE = """\
 # Nothing happens here where attention_core is installed. Elsewhere, as in
-# Colab, it is fetched with what it lacks; torch and numpy stay as they are.
+# Colab, pip fetches it and what it lacks; torch and numpy stay as they are.
 import subprocess
 import sys
 from importlib import metadata, util
 
 if not util.find_spec("attention_core"):
-    wheel = ""  # filled in by the book's site
+    wheel = ""  # the book's site writes an address between the quotes
+    if not util.find_spec("torch"):
+        raise ModuleNotFoundError("torch is missing: run pip install torch")
     need = ["anywidget", "matplotlib", "pylopdf-fonts-zh-cn", "seaborn"]
     need = [n for n in need if not util.find_spec(n.replace("-", "_"))]
-    kept = [d for d in metadata.distributions() if d.name == "numpy"]
-    need += [f"numpy=={d.version}" for d in kept]
+    if util.find_spec("numpy"):
+        need.append(f"numpy=={metadata.version('numpy')}")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--retries=1"]
-    for what in (["--no-deps", wheel], need):
-        if not wheel or subprocess.run([*pip, *what]).returncode:
+    # The package comes last: where it is, nothing is missing.
+    for what in (need, ["--no-deps", wheel]):
+        if not wheel or (what and subprocess.run([*pip, *what]).returncode):
             raise ModuleNotFoundError(
-                "attention_core is missing and could not be fetched. "
-                'In the folder of the book, run pip install ".[live,plot]"'
+                "attention_core is missing, and pip could not fetch it. "
+                f"Run pip install {wheel or '.'} {' '.join(need)}"
+                + ("" if wheel else " in the folder of the book")
             )"""
 
 
