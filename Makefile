@@ -1,6 +1,8 @@
 # Thin names for the plain commands that README gives.
-# Works in the environment that is active; without one it makes .venv and works there.
-ENV := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX),.venv)
+# Works in the environment that is active; without one it makes .venv and works there. What
+# conda starts by itself, base, is nobody's choice.
+CONDA := $(if $(filter base,$(CONDA_DEFAULT_ENV)),,$(CONDA_PREFIX))
+ENV := $(or $(VIRTUAL_ENV),$(CONDA),.venv)
 BIN := $(ENV)/bin/
 INSTALLED := $(ENV)/.attention-core-installed
 

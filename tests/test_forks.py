@@ -104,6 +104,8 @@ def test_a_fork_without_a_remote_leads_nowhere(built):
         text = page.read_text(encoding="utf-8")
         assert "mybinder.org" not in text
         assert "colab.research" not in text
+        assert "CC BY 4.0" in text
+        assert "The book's repository" not in text
         assert not re.search(r'<link rel="canonical"|property="og:', text)
     assert not (new / "sitemap.xml").exists()
 

@@ -111,6 +111,16 @@ def test_a_book_in_a_folder_keeps_its_path_and_has_no_binder_environment_of_its_
     assert launch.links(root, CI) == {}
 
 
+def test_each_page_names_the_licences_and_the_repository_if_it_is_known():
+    plain = launch.imprint(None)
+    assert "CC BY 4.0" in plain
+    assert "MIT" in plain
+    assert "github.com" not in plain
+    known = launch.imprint(launch.Repository("reader/attention", "main", "HEAD"))
+    assert 'href="https://github.com/reader/attention"' in known
+    assert 'href="https://github.com/reader/attention/issues"' in known
+
+
 def test_every_chapter_of_this_book_would_have_its_links():
     if not launch._git(ROOT, "rev-parse", "HEAD"):
         pytest.skip("not a git checkout")

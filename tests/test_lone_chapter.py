@@ -14,13 +14,14 @@ import sysconfig
 import threading
 import venv
 import zipfile
+from collections import defaultdict
 from functools import partial
 from importlib import metadata, util
 from pathlib import Path
 
 import first_cell
 import pytest
-from booksite import wheel
+from booksite import copies, wheel
 from chapter_form import read
 
 ROOT = Path(__file__).parent.parent
@@ -114,7 +115,8 @@ def test_a_chapter_alone_fetches_the_package_and_shows_what_the_site_shows(tmp_p
     alone = tmp_path / "alone"
     alone.mkdir()
     copy = alone / CHAPTERS[0].name
-    text = wheel.stamped(CHAPTERS[0].read_text(encoding="utf-8"), address)
+    numbers = defaultdict(str)
+    text = copies.copy(CHAPTERS[0].read_text("utf-8"), CHAPTERS[0].parent, "", numbers, address)
     copy.write_text(text, encoding="utf-8")
     result = run(python, RUN_ALL, alone, ROOT / "tools", copy)
     assert (result.returncode, result.stdout) == (0, "[]\n"), result.stdout + result.stderr
@@ -207,20 +209,6 @@ def test_the_first_cell_does_nothing_where_the_package_is_installed(monkeypatch,
     monkeypatch.setattr(util, "find_spec", lambda name: None if name == "attention_core" else 1)
     with pytest.raises(AssertionError, match="a process was started"):
         exec(first_cell.SOURCE.replace('wheel = ""', 'wheel = "x"'), {})
-
-
-def test_stamping_changes_the_address_and_nothing_else():
-    text = CHAPTERS[0].read_text(encoding="utf-8")
-    changed = wheel.stamped(text, "https://example.org/book/x.whl")
-    assert changed != text
-    before, after = json.loads(text), json.loads(changed)
-    (cell,) = [cell for cell in after["cells"] if cell["id"] == first_cell.ID]
-    source = "".join(cell["source"])
-    assert source == first_cell.SOURCE.replace('""', '"https://example.org/book/x.whl"', 1)
-    cell["source"] = first_cell.SOURCE.splitlines(keepends=True)
-    assert after == before
-    with pytest.raises(Exception, match="no place for the address"):
-        wheel.stamped(changed, "x")
 
 
 def test_the_address_of_the_wheel_follows_that_of_the_site():

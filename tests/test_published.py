@@ -127,6 +127,7 @@ def test_pages_name_their_address_and_the_list_names_all_pages(published):
         assert "…" not in said["title"]
         assert get(said["image"]) == (200, (ROOT / addresses.PREVIEW).read_bytes())
         assert (said["image:width"], said["image:height"]) == ("1200", "630")
+        assert '<a href="https://github.com/reader/attention">The book' in text
     front = get(url)[1].decode("utf-8")
     assert '<meta property="og:title" content="Attention, Number by Number" />' in front
     assert '<meta property="og:type" content="website" />' in front

@@ -9,7 +9,8 @@
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``launch``       buttons that open a chapter elsewhere, where the repository's place is known
 ``counts``       how many numbers, pictures and mistakes are checked, for the front page
-``wheel``        the package for download, and notebooks that know where it is
+``wheel``        the package for download
+``copies``       the notebooks for download: plain Markdown, and they know where the package is
 ``address``      what only a site that knows its address can say
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from . import (
     address,
+    copies,
     counts,
     disclosure,
     docstrings,
@@ -88,6 +90,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     counts.setup(app)
     launch.setup(app)
     wheel.setup(app)
+    copies.setup(app)
     live.setup(app)  # before pages, which finishes what stands there
     pages.setup(app)
     address.setup(app)  # after pages: it repeats what their heads say

@@ -191,7 +191,7 @@ def _icons(site: Path, pages: list[str], cache: Path) -> None:
 def _sweep(site: Path) -> None:
     """Delete what the theme copies and no page asks for."""
     static = site / "_static"
-    for pattern in ("**/*.map", "**/fontawesome.js*", "**/*.LICENSE.txt", "*thebe*",
+    for pattern in ("**/*.map", "**/fontawesome.js*", "*thebe*",
                     "*toggle*", "images/logo_*"):  # fmt: skip
         for path in static.glob(pattern):
             path.unlink()

@@ -86,8 +86,25 @@ def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str
     return {page: services for page, services in made.items() if services}
 
 
+def imprint(found: Repository | None) -> str:
+    """What a reader may do with the book, and where it comes from, at the foot of each page."""
+    licence = (
+        'Text and pictures: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>. '
+        "Code: MIT licence."
+    )
+    if found is None:
+        return f"<p>{licence}</p>"
+    source = f"https://github.com/{found.name}"
+    return (
+        f'<p>{licence} <a href="{source}">The book\'s repository</a>, '
+        f'<a href="{source}/issues">questions and mistakes</a>.</p>'
+    )
+
+
 def _find(app: Sphinx, config: Config) -> None:
-    config.booksite_launch = links(Path(app.srcdir), os.environ)
+    root = Path(app.srcdir)
+    config.booksite_launch = links(root, os.environ)
+    config.html_theme_options["extra_footer"] = imprint(repository(root, os.environ))
 
 
 def _buttons(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:

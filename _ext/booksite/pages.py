@@ -77,6 +77,7 @@ def finish(page: str, size: Size) -> str:
         head = head[:at] + head[at + len(tag) :]
     head = re.sub(r'\s*<meta name="docsearch:[^>]*>', "", head)
     head = re.sub(r"\s*<!--.*?-->", "", head, flags=re.DOTALL)
+    head = re.sub(r"<title>(.*?) &#8212; \1</title>", r"<title>\1</title>", head)  # front page
     # Without a choice of the reader's, the theme paints first and asks the system later.
     head = head.replace('getItem("mode") || ""', 'getItem("mode") || "auto"')
     head = head.replace('getItem("theme") || ""', f'getItem("theme") || {_SYSTEM_THEME}')
@@ -115,7 +116,9 @@ def _described(head: str, body: str) -> str:
     first = re.search(r"<article\b.*?<p>(.*?)</p>", body, flags=re.DOTALL)
     if first is None or 'name="description"' in head:
         return head
-    text = re.sub(r" \[[\d, ]+\]", "", " ".join(_text(first[1]).split()))  # citations
+    plain = re.sub(r"<(?:sup|msup)\b.*?</(?:sup|msup)>", _raised, first[1], flags=re.DOTALL)
+    text = re.sub(r" \[[\d, ]+\]", "", " ".join(_text(plain).split()))  # citations
+    text = text.replace("et al..", "et al.")
     sentences = re.split(r"(?<=[.?!]) ", text)
     said = sentences[0]
     for sentence in sentences[1:]:
@@ -124,6 +127,13 @@ def _described(head: str, body: str) -> str:
         said += " " + sentence
     tag = f'<meta name="description" content="{html.escape(said)}" />'
     return head.replace("</title>", f"</title>\n    {tag}", 1)
+
+
+def _raised(match: re.Match[str]) -> str:
+    """A power in plain text: its digits and letters raised, as far as there are such."""
+    parts = re.findall(r"<m\w+[^>]*>([^<]*)</m\w+>|<sup>([^<]*)</sup>", match[0])
+    *base, power = [first or second for first, second in parts]
+    return "".join(base) + power.translate(str.maketrans("0123456789nT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿᵀ"))
 
 
 def _early_fonts(head: str, body: str) -> str:

@@ -1,8 +1,4 @@
-"""The package as a wheel beside the pages, for a reader who takes one notebook away.
-
-``BOOK_URL`` is the address at which the site will lie. If it is set, the site's copies of the
-notebooks are told where the wheel is, and fetch it where they find no package.
-"""
+"""The package as a wheel beside the pages, for a reader who takes one notebook away."""
 
 from __future__ import annotations
 
@@ -16,10 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomllib
-from sphinx.errors import ExtensionError
 from sphinx.util import logging
-
-from .address import site_url
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -27,8 +20,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PARTS = ("pyproject.toml", "README.md", "LICENSE", "attention_core")
-# As it stands in a notebook's file. tools/first_cell.py writes it.
-_EMPTY = r"wheel = \"\""
 
 
 def name_of(root: Path) -> str:
@@ -45,13 +36,6 @@ def _files(root: Path) -> list[Path]:
 def address(root: Path, site: str) -> str:
     """Where the wheel will lie, if the address of the site is known; otherwise nothing."""
     return f"{site}{name_of(root)}" if site else ""
-
-
-def stamped(notebook: str, wheel: str) -> str:
-    """The text of a notebook's file whose first cell knows the address of the wheel."""
-    if notebook.count(_EMPTY) != 1:
-        raise ExtensionError("a chapter's first cell has no place for the address of the wheel")
-    return notebook.replace(_EMPTY, rf"wheel = \"{wheel}\"")
 
 
 def build(root: Path, folder: Path) -> subprocess.Popen[str]:
@@ -106,19 +90,6 @@ class _Wheel:
             shutil.rmtree(folder)
             if not built:
                 logger.warning("the wheel could not be built: %s", said.strip()[-500:])
-        if not exception and app.builder.format == "html":
-            _stamp(Path(app.srcdir), Path(app.outdir), site_url())
-
-
-def _stamp(root: Path, site: Path, url: str) -> None:
-    wheel = address(root, url)
-    for copy in (site / "_sources" / "chapters").glob("*.ipynb"):
-        source = root / "chapters" / copy.name
-        if not source.is_file():
-            continue
-        text = stamped(source.read_text(encoding="utf-8"), wheel)
-        if copy.read_text(encoding="utf-8") != text:
-            copy.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _button(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:

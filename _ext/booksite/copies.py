@@ -1,0 +1,96 @@
+"""The notebooks that the site offers: they read well where this book's extensions are not.
+
+In Jupyter and Colab a citation is its key in braces, an included source is the name of a file,
+and a link to another chapter leads nowhere. In the copies a citation has its number, a source
+stands there, and links lead to the site, if its address is known. Their first cell knows where
+the package is. Code and outputs are the same to the byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sphinx.errors import ExtensionError
+from sphinx.pycode import ModuleAnalyzer
+
+from . import wheel
+from .address import site_url
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_CITED = re.compile(r"\{cite\}`([^`]+)`")
+_FOLDED = re.compile(
+    r"^(`{4,})\{admonition\} ([^\n]+)\n:class: dropdown\n\n(.*?)\n\1$", re.DOTALL | re.MULTILINE
+)
+_INCLUDED = re.compile(r"```\{literalinclude\} (\S+)\n:pyobject: (\S+)\n```")
+_LINKED = re.compile(r"\]\((\.\./)?(\w+)\.(?:ipynb|md)(#[\w-]+)?\)")
+_LEFT = re.compile(r"\{[a-z:-]+\}`|^[`:]{3,}\{", re.MULTILINE)
+_EMPTY = 'wheel = ""'  # tools/first_cell.py writes it
+
+
+def _source(path: Path, name: str) -> str:
+    """The lines of a function or class, as literalinclude finds them."""
+    analyzer = ModuleAnalyzer.for_file(str(path), "")
+    try:
+        _, first, last = analyzer.find_tags()[name]
+    except KeyError:
+        raise ExtensionError(f"{path.name} has no {name!r}") from None
+    return "\n".join(analyzer.code.splitlines()[first - 1 : last])
+
+
+def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str:
+    """A Markdown cell of a notebook in ``folder``, in plain Markdown."""
+
+    def cited(match: re.Match[str]) -> str:
+        keys = [key.strip() for key in match[1].split(",")]
+        return f"[{', '.join(numbers[key] for key in keys)}]"
+
+    def linked(match: re.Match[str]) -> str:
+        page = match[2] if match[1] else f"{folder.name}/{match[2]}"
+        return f"]({site}{page}.html{match[3] or ''})" if site else match[0]
+
+    text = _INCLUDED.sub(lambda m: f"```python\n{_source(folder / m[1], m[2])}\n```", text)
+    text = _FOLDED.sub(
+        lambda m: f"<details>\n<summary>{m[2]}</summary>\n\n{m[3]}\n\n</details>", text
+    )
+    text = _LINKED.sub(linked, _CITED.sub(cited, text))
+    if left := _LEFT.search(text):
+        raise ExtensionError(f"a notebook for download would show {left[0]!r}")
+    return text
+
+
+def copy(notebook: str, folder: Path, site: str, numbers: dict[str, str], package: str) -> str:
+    """The text of a notebook's file as the site offers it; ``package`` is the wheel's address."""
+    content: dict[str, Any] = json.loads(notebook)
+    for cell in content["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            text = readable(text, folder, site, numbers)
+        elif cell["id"] == "first-cell":
+            if text.count(_EMPTY) != 1:
+                raise ExtensionError("the first cell has no place for the address of the wheel")
+            text = text.replace(_EMPTY, f'wheel = "{package}"')
+        cell["source"] = text.splitlines(keepends=True)
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.format != "html":
+        return
+    root, url = Path(app.srcdir), site_url()
+    package = wheel.address(root, url)
+    citations = app.env.domains["cite"].citations
+    numbers = {c.key: c.formatted_entry.label for c in citations}
+    for path in (Path(app.outdir) / "_sources" / "chapters").glob("*.ipynb"):
+        source = root / "chapters" / path.name
+        if source.is_file():
+            text = copy(source.read_text(encoding="utf-8"), source.parent, url, numbers, package)
+            path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", _on_build_finished)
