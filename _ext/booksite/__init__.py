@@ -8,6 +8,7 @@
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``launch``       buttons that open a chapter elsewhere, where the repository's place is known
+``terms``        the glossary's terms in the search index
 ``counts``       how many numbers, pictures and mistakes are checked, for the front page
 ``wheel``        the package for download
 ``copies``       the notebooks for download: plain Markdown, and they know where the package is
@@ -35,6 +36,7 @@ from . import (
     live,
     mathml,
     pages,
+    terms,
     wheel,
 )
 
@@ -87,6 +89,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     disclosure.setup(app)
     docstrings.setup(app)
     links.setup(app)
+    terms.setup(app)
     counts.setup(app)
     launch.setup(app)
     wheel.setup(app)

@@ -1,0 +1,56 @@
+"""The glossary's terms in the search index: a term leads to the section that introduces it.
+
+Sphinx ranks pages by their titles, and this book's titles are questions. So each chapter gets
+index entries, in English and Chinese, for the rows of the glossary that point at it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+GLOSSARY = "notation.md"
+_ROW = re.compile(
+    r"^\| ([^|]+) \| (?:<span lang=\"zh\">)?([^|<]+)(?:</span>)? \|"
+    r".*\| \[\d+\]\((chapters/\w+)\.ipynb(?:#([\w-]+))?\) \|$",
+    re.MULTILINE,
+)
+
+
+def terms(glossary: str) -> list[tuple[str, str, str]]:
+    """Each term, its page and its section; a row may name several terms."""
+    return [
+        (term, page, section)
+        for english, chinese, page, section in _ROW.findall(glossary)
+        for term in dict.fromkeys(re.split(r", |、", f"{english}, {chinese}"))
+        if "$" not in term
+    ]
+
+
+class IndexTerms(SphinxTransform):
+    default_priority = 300  # before the domains read what there is to index
+
+    def apply(self, **_: object) -> None:
+        if not self.env.docname.startswith("chapters/"):
+            return
+        path = self.env.srcdir / GLOSSARY
+        if not path.is_file():
+            return
+        self.env.note_dependency(str(path))
+        entries = [
+            ("single", term, section, "main", None)
+            for term, page, section in terms(path.read_text(encoding="utf-8"))
+            if page == self.env.docname
+        ]
+        if entries:
+            self.document.insert(0, addnodes.index(entries=entries, inline=False))
+
+
+def setup(app: Sphinx) -> None:
+    app.add_transform(IndexTerms)
