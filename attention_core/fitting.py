@@ -202,6 +202,7 @@ def evaluate(
 
     >>> from attention_core import Transformer, TransformerConfig
     >>> sizes = {"d_model": 8, "num_heads": 2, "num_layers": 1, "d_ff": 16}
+    >>> _ = torch.manual_seed(0)
     >>> model = Transformer(TransformerConfig(src_vocab_size=7, tgt_vocab_size=7, **sizes))
     >>> pair = torch.tensor([[5, 6]]), torch.tensor([[1, 6, 5, 2]])
     >>> evaluate(model, [pair], bos_id=1, eos_id=2).exact
