@@ -21,6 +21,8 @@ NUMBERS = {"vaswani2017": "30", "raschka": "2"}
 def test_a_citation_has_its_number():
     text = "See {cite}`vaswani2017` and {cite}`raschka,vaswani2017`."
     assert readable(text, FOLDER, "", NUMBERS) == "See [30] and [2, 30]."
+    one, two = (f"[{n}](https://a.org/references.html)" for n in (30, 2))
+    assert readable(text, FOLDER, "https://a.org/", NUMBERS) == f"See [{one}] and [{two}, {one}]."
 
 
 def test_links_lead_to_the_site_if_its_address_is_known():

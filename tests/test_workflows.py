@@ -114,6 +114,8 @@ def test_only_what_passed_the_tests_of_the_default_branch_is_published():
         "workflow_run.head_branch == github.event.repository.default_branch",
     ):
         assert f"github.event.{condition}" in build["if"]
+    by_hand = "workflow_dispatch' && github.ref_name == github.event.repository.default_branch)"
+    assert by_hand in build["if"]
     (checkout,) = [step for step in build["steps"] if "actions/checkout@" in step.get("uses", "")]
     assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha || github.sha }}"
 

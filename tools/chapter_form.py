@@ -130,7 +130,7 @@ def _normal_metadata(cell: NotebookNode) -> NotebookNode:
     if any(tag.startswith("solution-") for tag in metadata.get("tags", [])):
         # Folded in JupyterLab too, as hide-cell folds it on the page.
         metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
-    elif "remove-cell" in metadata.get("tags", []):
-        metadata["jupyter"] = {"source_hidden": True}  # what it may say stays visible
+    elif any(tag == "remove-cell" or tag.startswith("check-") for tag in metadata.get("tags", [])):
+        metadata["jupyter"] = {"source_hidden": True}  # what it says stays visible
     metadata.update({"mystnb": options} if options else {})
     return nbformat.from_dict(metadata)

@@ -22,7 +22,7 @@ import sys
 from importlib import metadata, util
 
 if not util.find_spec("attention_core"):
-    wheel = ""  # the book's site writes an address between the quotes
+    wheel = ""  # written by the book's site
     if not util.find_spec("torch"):
         raise ModuleNotFoundError("torch is missing: run pip install torch")
     need = ["anywidget", "matplotlib", "pylopdf-fonts-zh-cn", "seaborn"]
@@ -30,7 +30,7 @@ if not util.find_spec("attention_core"):
     if util.find_spec("numpy"):
         need.append(f"numpy=={metadata.version('numpy')}")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--retries=1"]
-    # The package comes last: where it is, nothing is missing.
+    # The package comes last, so that a failure leaves none behind.
     for what in (need, ["--no-deps", wheel]):
         if not wheel or (what and subprocess.run([*pip, *what]).returncode):
             raise ModuleNotFoundError(

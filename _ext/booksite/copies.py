@@ -46,8 +46,9 @@ def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str
     """A Markdown cell of a notebook in ``folder``, in plain Markdown."""
 
     def cited(match: re.Match[str]) -> str:
-        keys = [key.strip() for key in match[1].split(",")]
-        return f"[{', '.join(numbers[key] for key in keys)}]"
+        said = [numbers[key.strip()] for key in match[1].split(",")]
+        links = [f"[{number}]({site}references.html)" if site else number for number in said]
+        return f"[{', '.join(links)}]"
 
     def linked(match: re.Match[str]) -> str:
         page = match[2] if match[1] else f"{folder.name}/{match[2]}"
