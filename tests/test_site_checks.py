@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -156,6 +157,28 @@ def test_finishing_a_page_twice_changes_nothing():
     assert "searchindex" not in once
     assert "a toggle of my own" in once
     assert finish(once, lambda _: (1, 1)) == once
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Is it <em>n</em><sup>2</sup>?", "Is it n²?"),
+        ("A <math><msup><mi>d</mi><mn>2</mn></msup></math> here.", "A d² here."),
+        ('A note<sup class="a"><a href="#b">1</a></sup> more.', "A note1 more."),
+        ("After Bahdanau et al. [<a>3</a>].", "After Bahdanau et al."),
+    ],
+)
+def test_a_description_is_plain_text(text, said):
+    page = f"<html><head><title>T</title></head><body><article><p>{text}</p></article></body>"
+    finished = finish(page, lambda _: (1, 1))
+    assert re.findall(r'<meta name="description" content="(.*?)" />', finished) == [said]
+
+
+def test_the_front_page_says_its_title_once():
+    page = "<html><head><title>A &#8212; A</title></head><body></body>"
+    assert "<title>A</title>" in finish(page, lambda _: (1, 1))
+    page = page.replace("A &#8212;", "B &#8212;")
+    assert "<title>B &#8212; A</title>" in finish(page, lambda _: (1, 1))
 
 
 def test_image_size(tmp_path):

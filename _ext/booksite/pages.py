@@ -132,6 +132,8 @@ def _described(head: str, body: str) -> str:
 def _raised(match: re.Match[str]) -> str:
     """A power in plain text: its digits and letters raised, as far as there are such."""
     parts = re.findall(r"<m\w+[^>]*>([^<]*)</m\w+>|<sup>([^<]*)</sup>", match[0])
+    if not parts:
+        return _text(match[0])
     *base, power = [first or second for first, second in parts]
     return "".join(base) + power.translate(str.maketrans("0123456789nT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿᵀ"))
 
