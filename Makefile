@@ -21,11 +21,8 @@ test: $(INSTALLED)  ## run every check: package, chapters, prose, style, site
 check: export SITE_DIR := $(CURDIR)/_build/html
 check: book test digits  ## what CI runs: the tests look at the pages that were just built
 
-# Tests of the book, its pages and its publication, and of what starts other processes.
-SLOW := chapter counts errata exercises fitting forks glossary launch live lone museum notebook \
-  package parallel progress prose published readme reference requirements site style train_ workflows
 quick: $(INSTALLED)  ## run the tests of the package alone, in under a minute
-	$(BIN)python -m pytest -n 2 -q attention_core tests $(SLOW:%=--ignore-glob='tests/test_%*')
+	$(BIN)python -m pytest -n 2 -q tests/package attention_core
 
 chapters: $(INSTALLED)  ## re-run all chapters, or one: make chapters ONE=chapters/01_dot_products.ipynb
 	$(BIN)python tools/run_chapters.py $(ONE)

@@ -20,14 +20,3 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def names_in_doctests(doctest_namespace):
     doctest_namespace["torch"] = torch
-
-
-# Files that take long come first: a worker that begins one at the end keeps the other waiting.
-LONG = ["chapters/10", "test_live_site", "test_site.py", "test_exercises", "test_forks"]
-
-
-def pytest_collection_modifyitems(items):
-    def order(item):
-        return next((n for n, name in enumerate(LONG) if name in item.nodeid), len(LONG))
-
-    items.sort(key=order)

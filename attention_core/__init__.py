@@ -25,7 +25,6 @@ Masks are bool, and **True means "may attend"**, as in
 from attention_core.attention import AdditiveAttention, MultiHeadAttention
 from attention_core.cache import DecoderCache, KeyValueCache
 from attention_core.decoding import beam_search, greedy_decode, normalised_score
-from attention_core.fitting import Accuracy, evaluate, fit, load_training, save_training
 from attention_core.functional import (
     attention_scores,
     attention_weights,
@@ -53,8 +52,13 @@ from attention_core.reach import reach_matrix
 from attention_core.recording import record_attention
 from attention_core.recurrent import RecurrentCache, RecurrentConfig, RecurrentTranslator
 from attention_core.training import (
+    Accuracy,
+    evaluate,
+    fit,
     load_checkpoint,
+    load_training,
     save_checkpoint,
+    save_training,
     sequence_loss,
     shift_targets,
     warmup_rate,

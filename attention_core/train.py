@@ -20,10 +20,17 @@ from torch import nn
 
 from attention_core import _checks
 from attention_core.dates import SOURCE, TARGET, DateBatches
-from attention_core.fitting import evaluate, fit, load_training, processes, save_training
+from attention_core.distributed import processes
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
-from attention_core.trained import save_trained
-from attention_core.training import load_checkpoint, warmup_rate
+from attention_core.training import (
+    evaluate,
+    fit,
+    load_checkpoint,
+    load_training,
+    save_trained,
+    save_training,
+    warmup_rate,
+)
 from attention_core.transformer import Transformer, TransformerConfig
 
 MODELS = ("transformer", "gru", "gru-attention")

@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.dates import SOURCE, TARGET
 from attention_core.decoding import greedy_decode
 from attention_core.recording import record_attention
-from attention_core.trained import load_trained
+from attention_core.training import load_trained
 
 #: The longest source, and the longest translation.
 MOST = 40

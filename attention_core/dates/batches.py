@@ -1,0 +1,230 @@
+"""Examples of the task and their batches: three splits, disjoint by day."""
+
+import random
+from collections.abc import Sequence
+from datetime import date, timedelta
+from functools import cache
+
+import torch
+from torch import Generator, Tensor
+
+from attention_core import _checks
+from attention_core.dates.forms import (
+    DAY_FORMS,
+    FIRST,
+    FORMS,
+    LAST,
+    Example,
+    join,
+    write,
+)
+from attention_core.dates.vocabulary import Vocabulary
+
+SPLITS = ("train", "validation", "test")
+
+
+@cache
+def days_of(split: str) -> tuple[date, ...]:
+    """The days of ``"train"``, ``"validation"`` or ``"test"``, in order; no two share one.
+
+    Of ten days between 1900 and 2099, eight are for training, and one for each of the others.
+
+    Raises:
+        ValueError: split is not one of these
+
+    >>> len(days_of("train")), len(days_of("validation")), len(days_of("test"))
+    (58439, 7305, 7305)
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    number = (LAST - FIRST).days + 1
+    order = torch.randperm(number, generator=Generator().manual_seed(0)).tolist()
+    start, end = {"train": (0, 8), "validation": (8, 9), "test": (9, 10)}[split]
+    chosen = sorted(order[start * number // 10 : end * number // 10])
+    return tuple(FIRST + timedelta(days=n) for n in chosen)
+
+
+@cache
+def _set_of(split: str) -> frozenset[date]:
+    return frozenset(days_of(split))
+
+
+def examples(
+    split: str,
+    number: int,
+    *,
+    generator: Generator,
+    forms: Sequence[str] = FORMS,
+    parts: int | Sequence[int] = 1,
+) -> list[Example]:
+    """Random examples whose days all belong to the split; each form is equally likely.
+
+    Args:
+        number: how many
+        generator: where the randomness comes from; the same state gives the same examples
+        forms: the ways of writing that may occur
+        parts: how many dates are joined into one example, which makes longer texts; of
+            several numbers each example draws one
+
+    Raises:
+        ValueError: split or a form is unknown, forms or parts is empty, number is negative,
+            or a number of parts is below 1
+        TypeError: number or a number of parts is not an int
+
+    >>> made = examples("test", 2, generator=torch.Generator().manual_seed(3), parts=2)
+    >>> [example.source for example in made]
+    ['13 June 2048; 10 June 1927', '1926-07-02; the 4th of November 1995']
+    """
+    _check_choice(split, forms, parts)
+    _checks.check_count("number", number, minimum=0)
+    # Python draws single numbers far faster than torch, which gives the seed.
+    seed = bytes(torch.randint(256, (8,), generator=generator).tolist())
+    return _examples(split, number, random.Random(seed), forms, parts)
+
+
+def _check_choice(split: str, forms: Sequence[str], parts: int | Sequence[int]) -> None:
+    days_of(split)
+    if not forms or any(form not in FORMS for form in forms):
+        raise ValueError(f"forms must be some of {', '.join(FORMS)}, got {tuple(forms)}")
+    if isinstance(parts, Sequence) and not isinstance(parts, str):
+        if not parts:
+            raise ValueError("parts must hold at least one number, got none")
+        for n, count in enumerate(parts):
+            _checks.check_count(f"parts[{n}]", count, minimum=1)
+    else:
+        _checks.check_count("parts", parts, minimum=1)
+
+
+def _examples(
+    split: str,
+    number: int,
+    draw: random.Random,
+    forms: Sequence[str],
+    parts: int | Sequence[int],
+) -> list[Example]:
+    made = []
+    for _ in range(number):
+        count = parts if isinstance(parts, int) else draw.choice(parts)
+        dates = []
+        for _ in range(count):
+            form = draw.choice(forms)
+            days = _range(split, draw) if form == "range" else [draw.choice(days_of(split))]
+            dates.append(write(days, form))
+        made.append(dates[0] if count == 1 else join(dates))
+    return made
+
+
+def _range(split: str, draw: random.Random) -> list[date]:
+    """Two days of the split, in half of the cases of one month, in the others of one year."""
+    days, known = days_of(split), _set_of(split)
+    one_month = draw.random() < 0.5
+    while True:  # until both ends fit, so that all pairs that do are equally likely
+        first = draw.choice(days)
+        last = first + timedelta(days=draw.randint(1, 30 if one_month else 365))
+        same_month = first.month == last.month
+        if last in known and first.year == last.year and same_month == one_month:
+            return [first, last]
+
+
+def _all_texts() -> tuple[str, str]:
+    """Every form of every day of 2000, in which every character occurs."""
+    days = [date(2000, 1, 1) + timedelta(days=n) for n in range(366)]
+    single = [write([day], form) for day in days for form in DAY_FORMS]
+    ranges = [write([day, day + timedelta(days=1)], "range") for day in days[:-1]]
+    joined = join(single + ranges)
+    return joined.source, joined.target
+
+
+#: The vocabularies of the two languages: no character is missing, and none is superfluous.
+SOURCE, TARGET = (Vocabulary(text) for text in _all_texts())
+
+
+def collate(examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+    """The examples as one batch: ids, filled up with PAD to the longest of each language.
+
+    Shape:
+        returns: src (B, S), characters only; tgt (B, L + 1), with BOS and EOS
+
+    Raises:
+        ValueError: there is no example, or a character is not in the vocabulary
+
+    >>> src, tgt = collate([write([date(2026, 5, 3)], "iso"), write([date(2026, 5, 3)], "short")])
+    >>> src.shape, tgt.shape
+    (torch.Size([2, 10]), torch.Size([2, 11]))
+    """
+    if not examples:
+        raise ValueError("examples must hold at least one, got none")
+    src = [SOURCE.encode(example.source) for example in examples]
+    tgt = [[TARGET.BOS, *TARGET.encode(example.target), TARGET.EOS] for example in examples]
+    return _pad(src), _pad(tgt)
+
+
+def _pad(rows: list[list[int]]) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [Vocabulary.PAD] * (longest - len(row)) for row in rows])
+
+
+class DateBatches:
+    """An endless sequence of batches; ``batches[step]`` depends on nothing but the arguments.
+
+    So training resumes where it stopped, and any process can make any batch. Texts of like
+    length go together, which saves padding: the examples of ``pool`` consecutive steps are
+    sorted by length and dealt into batches, and the batches are shuffled.
+
+    Args:
+        split, forms, parts: as in `examples`
+        batch_size: examples in a batch
+        seed: another one gives other batches
+        pool: steps whose examples are sorted together; with 1 each batch is drawn by itself
+
+    Shape:
+        batches[step]: src (B, S) and tgt (B, L + 1), as `collate` returns them
+
+    Raises:
+        ValueError: as `examples`; batch_size or pool is below 1, seed or a step is negative
+        TypeError: batch_size, seed, pool, parts or a step is not an int
+
+    Source: Vaswani et al. 2017, section 5.1 (sentences batched by approximate length).
+    The book's chapter 10.
+
+    >>> batches = DateBatches("train", 2, seed=0, pool=4, forms=["iso"])
+    >>> src, tgt = batches[1000]
+    >>> SOURCE.decode(src[0]), TARGET.decode(tgt[0])
+    ('2073-03-25', '二〇七三年三月二十五日')
+    """
+
+    def __init__(
+        self,
+        split: str,
+        batch_size: int,
+        *,
+        seed: int,
+        pool: int = 16,
+        forms: Sequence[str] = FORMS,
+        parts: int | Sequence[int] = 1,
+    ) -> None:
+        _check_choice(split, forms, parts)
+        _checks.check_count("batch_size", batch_size, minimum=1)
+        _checks.check_count("seed", seed, minimum=0)
+        _checks.check_count("pool", pool, minimum=1)
+        self.split, self.batch_size, self.seed, self.pool = split, batch_size, seed, pool
+        self.forms = tuple(forms)
+        self.parts = parts if isinstance(parts, int) else tuple(parts)
+        self._made: tuple[int, list[list[Example]]] = (-1, [])  # the newest pool, to walk on in
+
+    def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
+        _checks.check_count("step", step, minimum=0)
+        number, place = divmod(step, self.pool)
+        if self._made[0] != number:
+            self._made = (number, self._make(number))
+        return collate(self._made[1][place])
+
+    def _make(self, number: int) -> list[list[Example]]:
+        # A text as seed, since Python uses all of it; torch would use 32 bits of a number.
+        draw = random.Random(f"{self.seed}, {number}")
+        size = self.batch_size
+        made = _examples(self.split, size * self.pool, draw, self.forms, self.parts)
+        made.sort(key=lambda example: (len(example.source), len(example.target)))
+        batches = [made[n : n + size] for n in range(0, len(made), size)]
+        draw.shuffle(batches)
+        return batches

@@ -1,0 +1,248 @@
+"""The model in the browser: the same numbers, the same texts, and only when it is asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+import traitlets
+from booksite import weights
+from live_states import DATA, differences
+from node_runs import NODE_SCRIPT, as_numbers, node
+from torch.testing import assert_close
+
+import attention_core
+from attention_core import greedy_decode, record_attention, save_checkpoint
+from attention_core.dates import SOURCE, TARGET, examples
+from attention_core.widgets import Translator
+from attention_core.widgets.dates_model import MOST, dates_model, packed, run_of
+from attention_core.widgets.figure import HERE, script_of
+
+OWN = Path(attention_core.__file__).parent / "data" / "dates.pt"
+MODEL_SCRIPT = Path(__file__).with_name("live_model.mjs")
+SLOWEST, HEAVIEST = 50, 400_000  # milliseconds a token; bytes that travel
+
+BAD = [
+    (lambda: Translator(source=""), "source: text must hold at least one character"),
+    (lambda: Translator(source="3 \u039cay"), r"source: .* got 'Μ' \(U\+039C\)"),
+    (lambda: Translator(source="1" * 41), "source must have at most 40 characters, got 41"),
+    (lambda: Translator(source=3), "source"),
+    (lambda: Translator(layer=2), "layer"),
+    (lambda: Translator(head=4), "head"),
+    (lambda: Translator(head=-1), "head"),
+    (lambda: Translator(written=-1), "written"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), BAD)
+def test_bad_traits_are_named(call, text):
+    with pytest.raises(traitlets.TraitError, match=text):
+        call()
+
+
+# --- what the package says ---------------------------------------------------------------------
+
+
+def test_it_translates_as_the_chapter_prints():
+    assert Translator(source="24 November 2026").translation == "二〇二六年十一月二十四日"
+    figure = Translator(source="2021-03-16")
+    assert figure.translation == "二〇二一年三月十六日"
+    # "whole text: 0.3341"; before its end, each character has about 0.905.
+    assert figure.numbers()["whole"] == pytest.approx(0.3341, abs=5e-5)
+    figure.written = 3
+    n = figure.numbers()
+    assert n["whole"] == pytest.approx(n["said"][0] * n["said"][1] * n["said"][2])
+    assert n["ids"] == TARGET.encode("二〇二")
+    assert n["count"] == 3
+    assert n["next"][0] == TARGET.encode("一")[0]
+    assert Translator(source="31 February 2026").translation == "二〇二六年二月三十一日"
+    assert Translator(source="1789-07-14").translation == "一九八九年七月十四日"
+
+
+def test_its_weights_are_those_that_record_attention_finds():
+    figure = Translator(source="24 Nov 2026", layer=0, head=2, written=5)
+    model = dates_model()
+    src = torch.tensor([SOURCE.encode("24 Nov 2026")])
+    read = torch.tensor([[TARGET.BOS, *TARGET.encode("二〇二六年")]])
+    with record_attention(model) as recorded:
+        logits = model(src, read)
+    cross = recorded["decoder.layers.0.cross_attention"][0]
+    assert_close(figure.weights, cross[2])
+    assert_close(figure.chances, logits[0, -1].softmax(dim=-1))
+    figure.head = None
+    assert_close(figure.weights, cross.mean(dim=0))
+    assert_close(figure.weights.sum(dim=-1), torch.ones(6, dtype=torch.float64))
+
+
+def test_it_reads_the_normal_form_of_a_text():
+    assert Translator(source="3 May 2026").source == "3 May 2026"
+    assert Translator(source="3\u20137 May 2026").translation == "二〇二六年五月三日至七日"
+    with pytest.raises(traitlets.TraitError, match="source"):
+        Translator(source="3 Me\u0301i")  # becomes é, which is not known
+
+
+def test_more_written_than_there_is_means_all():
+    all_of_it, more = Translator(written=9), Translator(written=40)
+    assert all_of_it.numbers() == more.numbers()
+    assert more.numbers()["next"][0] == TARGET.EOS
+    assert len(more.weights) == 10
+
+
+# --- the model in JavaScript -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Random test dates, what Node makes of them, and how long a token took."""
+    sample = examples("test", 220, generator=torch.Generator().manual_seed(11))
+    texts = [SOURCE.encode(example.source) for example in sample]
+    file = tmp_path_factory.mktemp("model") / "model.mjs"
+    shared = [(HERE / name).read_text("utf-8") for name in ("shared.js", "transformer.js")]
+    file.write_text("\n".join([*shared, "export default live;"]), encoding="utf-8")
+    asked = {"module": file.as_uri(), "data": DATA["translator"](), "texts": texts}
+    run = subprocess.run(
+        [node(), MODEL_SCRIPT],
+        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return texts, json.loads(run.stdout)
+
+
+def test_it_writes_what_greedy_decoding_writes(ran):
+    texts, found = ran
+    assert len(texts) >= 200
+    longest = max(map(len, texts))
+    src = torch.tensor([ids + [0] * (longest - len(ids)) for ids in texts])
+    ends = {"bos_id": TARGET.BOS, "eos_id": TARGET.EOS, "max_len": MOST}
+    expected = greedy_decode(dates_model(), src, **ends)
+    for row, run in zip(expected, found["runs"], strict=True):
+        assert TARGET.decode(run["ids"]) == TARGET.decode(row)
+
+
+def test_its_logits_are_those_of_the_package(ran):
+    texts, found = ran
+    for ids, run in list(zip(texts, found["runs"], strict=True))[:20]:
+        expected = run_of(SOURCE.decode(ids))
+        logits = torch.tensor(run["logits"], dtype=torch.float64)
+        assert_close(logits, expected.logits, rtol=1e-6, atol=0)
+        cross = torch.tensor(run["cross"], dtype=torch.float64).permute(1, 2, 0, 3)
+        assert_close(cross, expected.cross, rtol=1e-6, atol=1e-12)
+
+
+def test_it_is_quick_in_node(ran):
+    assert ran[1]["token"] < SLOWEST
+    assert ran[1]["unpacking"] < 2000
+
+
+def test_a_wrong_formula_would_be_found(tmp_path):
+    """The comparison can fail: without √d_k it does."""
+    text = script_of("translator")
+    wrong = text.replace(" / Math.sqrt(query.length)", "")
+    assert wrong != text
+    state = Translator(source="3 June 2026").state()
+    shown = []
+    for name, code in (("right", text), ("wrong", wrong)):
+        file = tmp_path / f"{name}.mjs"
+        file.write_text(code, encoding="utf-8")
+        asked = {"module": file.as_uri(), "states": [state], "data": DATA["translator"]()}
+        shown += _node(asked)
+    assert not differences("translator", state, as_numbers(shown[0]))
+    assert differences("translator", state, as_numbers(shown[1]))
+
+
+def _node(asked):
+    run = subprocess.run(
+        [node(), NODE_SCRIPT],
+        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_before_the_model_comes_the_page_knows_its_first_text(tmp_path):
+    file = tmp_path / "translator.mjs"
+    file.write_text(script_of("translator"), encoding="utf-8")
+    figure = Translator(source="from 28 May to 3 June 2026", written=3)
+    states = [figure.state(), {**figure.state(), "head": None, "written": 40, "layer": 0}]
+    other = {**figure.state(), "source": "3 May 2026"}
+    *shown, nothing = _node({"module": file.as_uri(), "states": [*states, other]})
+    for state, numbers in zip(states, shown, strict=True):
+        assert not differences("translator", state, as_numbers(numbers))
+    assert nothing["weights"] == []
+    assert nothing["chances"] == ["NaN"] * 3
+
+
+def test_characters_are_those_of_the_vocabularies():
+    text = (HERE / "translator.js").read_text("utf-8")
+    assert re.search(r'^const SOURCE = "(.*)";$', text, re.M)[1] == SOURCE.characters
+    assert re.search(r'^const TARGET = "(.*)";$', text, re.M)[1] == TARGET.characters
+    assert f"const [PAD, BOS, EOS] = [{TARGET.PAD}, {TARGET.BOS}, {TARGET.EOS}];" in text
+    assert f"const MOST = {MOST};" in text
+
+
+# --- the file of the numbers -------------------------------------------------------------------
+
+
+def test_the_script_holds_the_numbers_of_the_package():
+    manifest, data = weights.read(OWN)
+    assert (manifest, data) == packed()
+    state = dates_model().state_dict()
+    assert [name for name, _ in manifest["shapes"]] == list(state)
+    flat = torch.cat([x.flatten() for x in state.values()])
+    read = torch.frombuffer(bytearray(data), dtype=torch.float16).double()
+    assert torch.equal(read, flat)
+    assert len(flat) == 173_440  # as the figure says
+
+
+def test_the_script_is_light_and_safe():
+    script = weights.script(OWN)
+    assert script.isascii()
+    assert "</" not in script
+    assert len(gzip.compress(script.encode(), 6)) <= HEAVIEST
+    found = re.fullmatch(r"\(globalThis\.liveData \|\|= \{\}\)\.dates = (.*);\n", script)
+    assert json.loads(found[1]) == DATA["translator"]()
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "model.pt"
+    save_checkpoint(path, torch.nn.Linear(2, 3), config={})
+    with pytest.raises(ValueError, match=r"model\.pt: weight is not a plain float16 tensor"):
+        weights.read(path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("model/byteorder", "little")
+        file.writestr("model/data.pkl", pickle.dumps({"model": print}))
+    with pytest.raises(pickle.UnpicklingError, match=r"builtins\.print has no place in a file"):
+        weights.read(path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("model/byteorder", "big")
+    with pytest.raises(ValueError, match="not written on a little-endian machine"):
+        weights.read(path)
+
+
+# --- in Jupyter, the kernel's part -------------------------------------------------------------
+
+
+def asked(figure, content):
+    sent = []
+    figure.send = lambda content, buffers=None: sent.append((content, buffers))
+    figure._handle_custom_msg(content, [])  # what ipywidgets does with a message of the page
+    return sent
+
+
+def test_the_kernel_sends_the_numbers_once_they_are_wanted():
+    ((content, buffers),) = asked(Translator(), {"wants": "dates"})
+    manifest, data = packed()
+    assert content == {"data": "dates", **manifest}
+    assert buffers == [data]
+
+
+@pytest.mark.parametrize("content", [{}, {"wants": "all"}, "dates", None])
+def test_the_kernel_answers_nothing_else(content):
+    assert asked(Translator(), content) == []

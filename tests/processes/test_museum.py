@@ -1,0 +1,263 @@
+"""The museum: laws hold for what is right, and each exhibit is found, also by our own tests.
+
+A test suite that its own mistakes pass is worth little. So every exhibit is planted into the
+package, and the tests named here for it must fail; they pass for the right package.
+"""
+
+import contextlib
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import attention_core
+from attention_core.museum import EXHIBITS, LAWS, demos, exhibits, laws, laws_of, mistakes, planted
+
+ROOT = Path(__file__).parents[2]
+GOOD = [law for law in LAWS if law.good]
+BAD = [law for law in LAWS if not law.good]
+
+
+def named(things):
+    return pytest.mark.parametrize("thing", things, ids=lambda thing: thing.name)
+
+
+# ------------------------------------------------------------------ the laws
+
+
+@named(LAWS)
+def test_the_package_keeps_every_law(thing):
+    assert thing.verdict() == ""
+
+
+def test_torch_keeps_the_laws_of_attention():
+    found = laws_of("functional.scaled_dot_product_attention")
+    assert len(found) >= 5
+    for law in found:
+        law(F.scaled_dot_product_attention)
+
+
+def test_torch_keeps_the_laws_of_the_norm():
+    for law in laws_of("layers.LayerNorm"):
+        law(torch.nn.LayerNorm)
+
+
+def test_laws_do_not_depend_on_the_default_dtype_and_leave_the_seed_alone():
+    before, state = torch.get_default_dtype(), torch.get_rng_state()
+    try:
+        torch.set_default_dtype(torch.float64)
+        for law in GOOD:
+            assert law.verdict() == ""
+    finally:
+        torch.set_default_dtype(before)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@named(GOOD)
+def test_every_good_law_finds_some_exhibit(thing):
+    for exhibit in EXHIBITS:
+        with planted(exhibit):
+            if thing.verdict():
+                return
+    pytest.fail("no exhibit breaks it")
+
+
+# -------------------------------------------------------------- the exhibits
+
+
+@named(EXHIBITS)
+def test_an_exhibit_breaks_its_law_with_a_sentence(thing):
+    with planted(thing):
+        sentence = thing.law.verdict()  # only AssertionError is caught
+    assert len(sentence.split()) >= 4
+    assert thing.law.verdict() == ""
+
+
+@named(EXHIBITS)
+def test_an_exhibit_that_a_law_is_about_can_be_handed_to_it(thing):
+    if thing.target == thing.law.subject:
+        with pytest.raises(AssertionError):
+            thing.law(thing.wrong)
+
+
+@named(EXHIBITS)
+def test_an_exhibit_has_the_signature_of_what_it_stands_in_for(thing):
+    for target, wrong in {thing.target: thing.wrong, **thing.also}.items():
+        right = inspect.signature(laws.find(target)).parameters.values()
+        mine = inspect.signature(wrong).parameters.values()
+        assert [(p.name, p.kind, p.default) for p in mine] == [
+            (p.name, p.kind, p.default) for p in right
+        ]
+
+
+@named(EXHIBITS)
+def test_an_exhibit_keeps_the_shapes(thing):
+    with planted(thing):
+        assert demos.shapes_fit.verdict() == ""
+
+
+def test_exhibits_keep_the_shape_and_the_dtype_of_attention_and_of_norms():
+    for exhibit in EXHIBITS:
+        for dtype in (torch.float32, torch.float64):
+            if exhibit.target == laws.ATTENTION:
+                q, k, v = (torch.randn(2, 3, 5, 4, dtype=dtype) for _ in range(3))
+                output = exhibit.wrong(q, k, v, laws.REAL)
+            elif exhibit.target == "layers.LayerNorm.forward":
+                output = exhibit.wrong(
+                    attention_core.LayerNorm(4).to(dtype), torch.randn(2, 3, 4, dtype=dtype)
+                )
+            else:
+                continue
+            assert output.dtype == dtype
+            assert output.shape[-1] == 4
+            assert output.isfinite().all()
+
+
+def test_names_are_unique_and_every_mistake_is_on_show():
+    names = [exhibit.name for exhibit in EXHIBITS]
+    assert len(set(names)) == len(names) >= 20
+    shown = {wrong for e in EXHIBITS for wrong in (e.wrong, *e.also.values())}
+    ours = {
+        x
+        for name, x in vars(mistakes).items()
+        if getattr(x, "__module__", "") == mistakes.__name__ and not name.startswith("_")
+    }
+    assert shown == ours
+
+
+def test_planting_leaves_no_trace_even_after_an_error():
+    def everything():
+        holders = {f"module {x.__name__}": x for x in exhibits._modules()}
+        for module in exhibits._modules():
+            holders |= {str(x): x for x in vars(module).values() if inspect.isclass(x)}
+        return {
+            (holder, name, id(x), str(getattr(x, "__kwdefaults__", None)))
+            for holder, inside in holders.items()
+            for name, x in vars(inside).items()
+            if not name.startswith("__") or name == "__init__"
+        }
+
+    before = everything()
+    for exhibit in EXHIBITS:
+        seen = before
+        with contextlib.suppress(KeyError), planted(exhibit):
+            seen = everything()
+            raise KeyError
+        assert seen != before
+        assert everything() == before
+
+
+def test_a_planted_attention_is_the_default_of_new_modules():
+    (exhibit,) = [e for e in EXHIBITS if e.name == "never_scaled"]
+    with planted(exhibit):
+        model = attention_core.EncoderLayer(4, 2, 8)
+        assert model.self_attention.attention is mistakes.never_scaled
+        assert attention_core.scaled_dot_product_attention is mistakes.never_scaled
+
+
+# ---------------------------------------------- our own tests find each of them
+
+
+KILLED_BY = {
+    "softmax_over_axis_1": ["test_functional.py::test_equals_torch_in_values"],
+    "heads_by_reshape": [
+        "test_functional.py::test_split_heads_cuts_the_width_and_keeps_each_token_whole",
+        "test_attention.py::test_each_head_sees_whole_tokens_on_its_own_slice_of_the_width",
+    ],
+    "padding_hides_queries": [
+        "test_functional.py::test_padding_blocks_the_columns_of_keys_not_the_rows_of_queries"
+    ],
+    "norm_over_the_sentence": [
+        "test_layers.py::test_layer_norm_equals_torch_in_values_and_gradients"
+    ],
+    "scaled_after_softmax": ["test_functional.py::test_equals_torch_in_values"],
+    "never_scaled": ["test_functional.py::test_equals_torch_in_values"],
+    "scaled_by_d_model": [
+        "test_attention.py::test_scores_are_divided_by_the_width_of_a_head_not_of_the_model"
+    ],
+    "sample_deviation": [
+        "test_layers.py::test_layer_norm_divides_by_the_width_and_adds_eps_under_the_root",
+        "test_layers.py::test_a_constant_token_becomes_zero_with_a_finite_gradient",
+    ],
+    "true_blocks": ["test_functional.py::test_what_stands_in_padding_does_not_matter"],
+    "mask_added": ["test_functional.py::test_what_stands_in_padding_does_not_matter"],
+    "finite_fill": ["test_functional.py::test_a_query_that_may_attend_to_nothing_gets_zeros"],
+    "queries_blanked": [
+        "test_layers.py::test_encoder_layer_equals_torch_in_values_and_gradients",
+        "test_transformer.py::test_the_encoder_stack_equals_nn_transformer_encoder",
+    ],
+    "mask_from_vectors": [
+        "test_transformer.py::test_cross_attention_hides_the_padding_of_the_source"
+    ],
+    "inverted_integers": ["test_masks.py::test_padding_mask_is_true_on_real_tokens"],
+    "sees_the_next": [
+        "test_masks.py::test_causal_mask_lets_a_token_see_itself_and_nothing_later",
+        "test_functional.py::test_the_future_does_not_change_the_past",
+    ],
+    "blind_to_itself": [
+        "test_masks.py::test_causal_mask_lets_a_token_see_itself_and_nothing_later"
+    ],
+    "target_mask_for_source": [
+        "test_layers.py::test_decoder_layer_equals_torch_in_values_and_gradients"
+    ],
+    "no_output_matrix": ["test_attention.py::test_equals_multihead_attention_of_torch"],
+    "values_from_keys": ["test_attention.py::test_equals_multihead_attention_of_torch"],
+    "dropout_in_eval": [
+        "test_attention.py::test_dropout_stops_in_eval_and_changes_results_in_training"
+    ],
+    "not_shifted": [
+        "test_objective.py::test_the_decoder_reads_all_but_the_end_and_predicts_all_but"
+        "_the_beginning"
+    ],
+    "loss_over_padding": ["test_objective.py::test_the_mean_is_over_real_tokens_only"],
+    "cached_at_position_0": [
+        "test_cache.py::test_the_cache_and_its_gradients_are_those_of_full_recomputation"
+    ],
+    "cached_from_top_left": [
+        "test_cache.py::test_one_new_token_sees_all_before_it_and_padding_stays_hidden"
+    ],
+    "end_not_counted": ["test_beam.py::test_each_hypothesis_is_scored_at_its_own_length"],
+    "warm_up_from_0": [
+        "test_objective.py::test_the_rate_rises_to_its_peak_and_falls_with_the_root"
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    if not hasattr(os, "fork"):
+        pytest.skip("needs os.fork, which Windows lacks")
+    every = sorted({test for tests in KILLED_BY.values() for test in tests})
+    jobs = {
+        name: [f"tests/package/{test}" for test in tests]
+        for name, tests in {"": every, **KILLED_BY}.items()
+    }
+    run = subprocess.run(
+        [sys.executable, "tests/processes/mutants.py", json.dumps(jobs)],
+        cwd=ROOT, capture_output=True, encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_every_exhibit_has_tests_of_ours_that_it_must_fail():
+    assert [exhibit.name for exhibit in EXHIBITS] == list(KILLED_BY)
+
+
+def test_those_tests_pass_for_the_right_package(outcomes):
+    assert len(outcomes[""]) >= len({test for tests in KILLED_BY.values() for test in tests})
+    assert set(outcomes[""].values()) == {"passed"}
+
+
+@named(EXHIBITS)
+def test_our_own_tests_kill_it(thing, outcomes):
+    for test in KILLED_BY[thing.name]:
+        found = {k: v for k, v in outcomes[thing.name].items() if k.split("[")[0].endswith(test)}
+        assert "failed" in found.values(), f"{test} does not notice: {outcomes[thing.name]}"

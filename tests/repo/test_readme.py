@@ -1,0 +1,66 @@
+"""README and the front page say what is so."""
+
+import re
+from pathlib import Path
+
+import front_page
+import pytest
+from booksite.pages import image_size
+from chapter_pictures import describe_difference
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
+
+
+def test_the_front_page_is_the_verified_picture_of_chapter_2():
+    assert front_page.COPY.read_bytes() == front_page.source()
+    assert "](_static/attention.png)" in README
+
+
+def test_the_preview_is_drawn_from_today_s_numbers():
+    stored = front_page.PREVIEW.read_bytes()
+    assert image_size(front_page.PREVIEW) == front_page.PREVIEW_SIZE
+    assert describe_difference(stored, front_page.preview()) == ""
+
+
+def test_the_counts_in_readme_are_today_s():
+    assert front_page.with_counts(README) == README
+    with pytest.raises(ValueError, match="README must have this sentence once: On every change"):
+        front_page.with_counts(README.replace("On every change", "Now and then"))
+
+
+def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipes = dict(re.findall(r"^(\w+):.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE))
+    for target in re.findall(r"`make (\w+)", README):
+        assert target in recipes
+    for target, plain in [
+        ("book", "jupyter-book build . -W -n --keep-going"),
+        ("test", "python -m pytest -n 2"),
+    ]:
+        assert f"`{plain}`" in README
+        assert recipes[target] == f"\t$(BIN){plain}\n"
+    assert "$(BIN)python -m pip install --quiet -r requirements.txt" in makefile
+    assert README.count("`python -m pip install -r requirements.txt`") == 2
+
+
+def test_readme_pins_the_torch_of_the_requirements():
+    pin = re.search(r"^torch==(\S+)$", (ROOT / "requirements.txt").read_text("utf-8"), re.M)
+    assert f"pip install torch=={pin[1]} --index-url" in README
+
+
+def test_the_code_in_readme_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert names["out"].shape == (2, 5, 8)
+
+
+def test_the_map_leads_to_every_chapter_in_order():
+    rows = re.findall(r"^\| (\d+) \| \[.+?\]\((.+?)\) \| .+? \|$", INDEX, flags=re.MULTILINE)
+    files = sorted((ROOT / "chapters").glob("*.ipynb"))
+    assert [link for _, link in rows] == [f"chapters/{file.name}" for file in files]
+    for number, link in rows:
+        assert f"{int(number):02d}" == Path(link).name[:2]
+    assert f"the map of its {len(files)} chapters" in README

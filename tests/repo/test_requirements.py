@@ -1,0 +1,62 @@
+"""What is installed is what is pinned, everywhere, so that the book can be built next year too."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import lock
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PIN = re.compile(r"jupyter-book((?:==|<)\d[\w.]*)")
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or sys.version_info[:2] != (3, 11),
+    reason="the versions of another system or Python may need other packages",
+)
+def test_everything_that_the_pinned_packages_bring_is_pinned_as_installed():
+    installed, written = lock.text().splitlines(), lock.LOCK.read_text("utf-8").splitlines()
+    differ = sorted(set(installed) ^ set(written))
+    assert differ == [], "see tools/lock.py"
+
+
+def test_what_is_chosen_is_installed():
+    chosen = lock.chosen()
+    installed = {name: lock.metadata.version(name).partition("+")[0] for name in chosen}
+    assert installed == chosen
+    assert len(chosen) > 20
+
+
+def test_no_package_lacks_or_contradicts_another():
+    command = [sys.executable, "-m", "pip", "check"]
+    result = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert (result.returncode, result.stdout) == (0, "No broken requirements found.\n")
+
+
+def test_jupyter_book_2_is_installed_nowhere():
+    """It does not read this book's configuration, and the newest is what pip takes."""
+    names = ["*.txt", "*.toml", ".binder/*", ".github/workflows/*.yml", ".ci/*", "Makefile", "*.md"]
+    files = [path for name in names for path in ROOT.glob(name) if path.is_file()]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
+    pins = {name: PIN.findall(text) for name, text in texts.items()}
+    assert {name: found for name, found in pins.items() if found} == {
+        "requirements.txt": ["==1.0.4.post1"],
+        ".github/workflows/test.yml": ["<2"],
+    }
+    for name, text in texts.items():
+        for packages in re.findall(r"pip install([^`\n]*)", text):
+            assert "jupyter" not in packages, f"{name}: {packages}"
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", ".binder/requirements.txt"])
+def test_the_constraints_are_in_force_where_packages_are_installed(name):
+    file = ROOT / name
+    (path,) = re.findall(r"^-c (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    assert (file.parent / path).resolve() == lock.LOCK
+    # A constraint that a pin contradicts would leave nothing to install.
+    both = lock.chosen().keys() & set(
+        re.findall(r"^([\w-]+)==", lock.LOCK.read_text("utf-8"), re.M)
+    )
+    assert both == set()

@@ -1,0 +1,156 @@
+"""The workflows are valid, may do little, and run what README and the pins say."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / ".github" / "workflows"
+FILES = sorted(FOLDER.glob("*.yml"))
+TEXT = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
+FLOWS = {name: yaml.safe_load(text) for name, text in TEXT.items()}
+STEPS = [
+    (name, job, step)
+    for name, flow in FLOWS.items()
+    for job, content in flow["jobs"].items()
+    for step in content["steps"]
+]
+
+
+def validate(*paths):
+    """The schema comes with the tool; nothing is fetched."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    return subprocess.run(
+        [*command, "vendor.github-workflows", *paths], capture_output=True, encoding="utf-8"
+    )
+
+
+def test_the_workflows_keep_the_schema(tmp_path):
+    assert [path.stem for path in FILES] == ["deploy", "test"]
+    result = validate(*FILES)
+    assert result.returncode == 0, result.stdout + result.stderr
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(TEXT["test"].replace("runs-on:", "run-on:"), encoding="utf-8")
+    assert "'runs-on' is a required property" in validate(wrong).stdout
+
+
+def test_every_action_is_pinned_by_a_full_hash_that_names_its_version():
+    for text in TEXT.values():
+        for line in re.findall(r"uses: .*", text):
+            assert re.fullmatch(r"uses: actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+    pins = {pin for text in TEXT.values() for pin in re.findall(r"uses: (\S+)@(\S+)", text)}
+    assert len({action for action, _ in pins}) == len(pins)  # the same everywhere
+
+
+def test_each_job_may_do_only_what_it_is_for():
+    assert FLOWS["test"]["permissions"] == {"contents": "read"}
+    assert not any("permissions" in job for job in FLOWS["test"]["jobs"].values())
+    assert FLOWS["deploy"]["permissions"] == {}
+    allowed = {name: job["permissions"] for name, job in FLOWS["deploy"]["jobs"].items()}
+    assert allowed == {
+        "build": {"contents": "read", "pages": "read"},
+        "notebooks": {"contents": "write"},
+        "deploy": {"pages": "write", "id-token": "write"},
+    }
+    for _, _, step in STEPS:
+        if "actions/checkout@" in step.get("uses", ""):
+            assert step["with"]["persist-credentials"] is False
+        # What others can choose, such as a branch's name, is never part of a command.
+        assert not re.search(r"\$\{\{(?!\s*matrix\.)", step.get("run", ""))
+
+
+def test_every_job_ends_in_time_and_on_a_named_system():
+    for flow in FLOWS.values():
+        for job in flow["jobs"].values():
+            assert job["timeout-minutes"] <= 120
+            assert re.fullmatch(r"ubuntu-\d\d\.\d\d", job["runs-on"])
+
+
+def test_the_workflows_use_the_pins_and_commands_of_the_book():
+    pin = re.search(r"^torch==\S+$", (ROOT / "requirements.txt").read_text("utf-8"), re.M)[0]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (small,) = re.findall(r"^python -m (pip install torch==.*)$", readme, re.MULTILINE)
+    for name, job in (("test", "book"), ("deploy", "build")):
+        runs = [step.get("run", "") for n, j, step in STEPS if (n, j) == (name, job)]
+        assert pin in small
+        assert any(small in run for run in runs)
+        for run in runs:
+            for target in re.findall(r"^make (\w+)$", run, re.MULTILINE):
+                assert f"\n{target}:" in makefile
+    assert {f"make {target}" for target in ("book", "test", "digits")} <= {
+        step.get("run") for _, job, step in STEPS if job == "book"
+    }
+    assert "jupyter-book build . -W -n --keep-going" in [step.get("run") for *_, step in STEPS]
+
+
+def test_the_package_is_tested_at_both_ends_of_its_metadata():
+    ends = FLOWS["test"]["jobs"]["package"]["strategy"]["matrix"]["include"]
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'dependencies = \["torch>=([\d.]+)"\]', project)[1]
+    assert ends[0]["torch"].startswith(f"torch=={oldest}.")
+    pythons = re.findall(r"Python :: (3\.\d+)", project)
+    assert [end["python"] for end in ends] == [pythons[0], pythons[-1]]
+    (run,) = [step["run"] for *_, step in STEPS if step.get("name") == "Test what is installed"]
+    named = re.findall(r"test_\w+\.py", run + ends[1]["compared"])
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_only_what_passed_the_tests_of_the_default_branch_is_published():
+    start = FLOWS["deploy"][True]  # YAML reads the word "on" as true
+    assert start["workflow_run"] == {"workflows": [FLOWS["test"]["name"]], "types": ["completed"]}
+    assert set(start) == {"workflow_run", "workflow_dispatch"}
+    build = FLOWS["deploy"]["jobs"]["build"]
+    for condition in (
+        "workflow_run.event == 'push'",
+        "workflow_run.conclusion == 'success'",
+        "workflow_run.head_branch == github.event.repository.default_branch",
+    ):
+        assert f"github.event.{condition}" in build["if"]
+    by_hand = "workflow_dispatch' && github.ref_name == github.event.repository.default_branch)"
+    assert by_hand in build["if"]
+    (checkout,) = [step for step in build["steps"] if "actions/checkout@" in step.get("uses", "")]
+    assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha || github.sha }}"
+
+
+def test_the_notebooks_are_on_their_branch_before_a_page_leads_there():
+    jobs = FLOWS["deploy"]["jobs"]
+    assert FLOWS["deploy"]["env"] == {"BOOK_NOTEBOOKS": "colab"}
+    assert jobs["notebooks"]["needs"] == "build"
+    assert jobs["deploy"]["needs"] == ["build", "notebooks"]
+    kept, laid = [
+        step["with"]["path"]
+        for *_, step in STEPS
+        if step.get("with", {}).get("name") == "notebooks"
+    ]
+    assert (kept, laid) == ("_build/html/_sources/chapters", "chapters")
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
+def test_the_notebooks_can_be_laid_on_a_branch(tmp_path):
+    """The commands of the job, with a folder in the place of the repository."""
+    (run,) = [step["run"] for *_, step in STEPS if "git push" in step.get("run", "")]
+    far = tmp_path / "far.git"
+    subprocess.run(["git", "init", "-q", "--bare", far], check=True)
+    (tmp_path / "job" / "chapters").mkdir(parents=True)
+    address = re.search(r'"https://.*?"', run)[0]
+    script = run.replace(address, f'"{far}"')
+    variables = {"BOOK_NOTEBOOKS": "colab", "GITHUB_ACTOR": "reader", "GITHUB_SHA": "0" * 40}
+    for text in ("{}", "{ }"):  # the second time it replaces what is there
+        (tmp_path / "job" / "chapters" / "01_one.ipynb").write_text(text, encoding="utf-8")
+        shutil.rmtree(tmp_path / "job" / ".git", ignore_errors=True)
+        subprocess.run(
+            ["bash", "-e", "-c", script], cwd=tmp_path / "job", check=True, capture_output=True,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **variables},
+        )  # fmt: skip
+    tree = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", "colab"], cwd=far, capture_output=True, text=True
+    )
+    assert tree.stdout == "chapters/01_one.ipynb\n"
