@@ -11,6 +11,8 @@ from attention_core.museum import laws
 from attention_core.museum import mistakes as m
 from attention_core.museum.laws import Law, find
 
+__all__ = ["EXHIBITS", "Exhibit", "planted"]
+
 
 @dataclass(frozen=True)
 class Exhibit:

@@ -3,6 +3,7 @@
 Run as a script, this file is one of the processes that the tests at the end start.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -384,6 +385,7 @@ def joined(tmp_path_factory):
     address = ["--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"]  # 0: a free port
     run = subprocess.run(
         [sys.executable, *command, *address, __file__, folder],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         encoding="utf-8",
         timeout=300,

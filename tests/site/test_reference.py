@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import inspect
 import pkgutil
 import re
 import types
@@ -19,15 +20,16 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # Explained and used in no chapter: tools around the book, what only describes a type,
 # and colours. Whatever a chapter should show does not belong here.
 OUTSIDE = """
-cache.LayerCache cache.Pair decoding.Translator fitting.Batches functional.AttentionFunction
-load_checkpoint save_checkpoint load_training save_training trained.save_trained
-fitting.processes
+cache.LayerCache cache.Pair decoding.Translator training.Batches functional.AttentionFunction
+load_checkpoint save_checkpoint load_training save_training training.save_trained
+distributed.processes
 dates.SPLITS dates.FIRST dates.LAST dates.DAY_FORMS dates.join dates.chinese_date
 train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.arguments train.train train.main
 plotting.readable_labels plotting.ROLE_COLORS plotting.ROLE_COLORS_DARK plotting.PAPER
 plotting.INK_DARK plotting.PAPER_DARK plotting.WIDTH
-parallel.Share parallel.Traffic parallel.example parallel.difference parallel.report
-parallel.main processes.loopback laws.law laws.find museum.Law museum.Exhibit demos.Learned
+distributed.sharing.Share distributed.sharing.Traffic distributed.sharing.example
+distributed.sharing.difference distributed.sharing.report distributed.sharing.main
+distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
 """
 
@@ -36,13 +38,13 @@ def public_names() -> set[str]:
     """Full names: those of the package, and of its modules what the package does not have."""
     found = {f"attention_core.{name}" for name in attention_core.__all__}
     there = {id(getattr(attention_core, name)) for name in attention_core.__all__}
-    modules = [m.name for m in pkgutil.iter_modules(attention_core.__path__)]
-    # What dates.py offers lives in date_forms.py, and no one should call the mistakes.
-    # The museum offers the laws and demos under its own name: it speaks first.
-    for name in ["museum", *sorted(set(modules) - {"date_forms", "mistakes", "museum"})]:
-        if name.startswith("_"):
+    # A folder offers what its __init__ names; so of its modules only what is not there counts.
+    modules = [m.name for m in pkgutil.walk_packages(attention_core.__path__, "attention_core.")]
+    hidden = {"attention_core.museum.mistakes"}  # no one should call the mistakes
+    for name in sorted(set(modules) - hidden, key=lambda name: (name.count("."), name)):
+        if re.search(r"\._|\.widgets\.", name):
             continue
-        module = importlib.import_module(f"attention_core.{name}")
+        module = importlib.import_module(name)
         names = getattr(module, "__all__", None) or [
             key
             for key, value in vars(module).items()
@@ -50,7 +52,7 @@ def public_names() -> set[str]:
             and not isinstance(value, types.ModuleType)
             and _made_in(module, key, value)
         ]
-        # A second list with the same thing, as the museum's of the laws, adds nothing.
+        # What a folder offers needs no second name.
         own = [n for n in names if id(getattr(module, n)) not in there]
         found |= {f"{module.__name__}.{n}" for n in own}
         there |= {id(getattr(module, n)) for n in own}
@@ -60,7 +62,7 @@ def public_names() -> set[str]:
 def _made_in(module: types.ModuleType, name: str, value: object) -> bool:
     if isinstance(value, type | types.FunctionType) or hasattr(value, "__wrapped__"):
         return value.__module__ == module.__name__
-    source = (BOOK / "attention_core" / f"{module.__name__.split('.')[1]}.py").read_text("utf-8")
+    source = inspect.getsource(module)
     return bool(re.search(rf"^(?:\w+, )*{name}\b(?:, \w+)*(?::[^=]+)? = ", source, re.MULTILINE))
 
 
