@@ -1,5 +1,6 @@
 """What is handed on: the wheel, the source archive, and what they say about themselves."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from booksite import wheel
+
+import attention_core
 
 ROOT = Path(__file__).parents[2]
 BACKEND = "from setuptools import build_meta as backend; backend.build_{}('dist')"
@@ -93,8 +96,32 @@ def test_the_metadata_are_complete_and_name_no_address(about):
     assert readme.strip() == (ROOT / "README.md").read_text("utf-8").strip()
     assert about.get_all("Project-URL") is None
     assert about["Home-page"] is None
+
+
+def test_the_version_is_written_once_and_known_everywhere(about):
+    """In the package, its metadata, the name of its wheel, the citation and the changelog."""
+    version = attention_core.__version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert about["Version"] == version
+    assert wheel.name_of(ROOT) == f"attention_core-{version}-py3-none-any.whl"
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f"version: {about['Version']}" in citation or "version:" not in citation
+    assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [version]
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.findall(r"^## (\S+)", changelog, re.MULTILINE)[0] == version
+
+
+def test_the_version_of_a_source_tree_is_its_own_whatever_is_installed(tmp_path):
+    """A tree with another version than the installed one says its own."""
+    shutil.copytree(ROOT / "attention_core", tmp_path / "attention_core")
+    path = tmp_path / "attention_core" / "__init__.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(attention_core.__version__, "9.8.7"), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", "import attention_core; print(attention_core.__version__)"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True,
+        capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert run.stdout.strip() == "9.8.7"
 
 
 def test_requirements_have_lower_bounds_and_only_torch_is_always_needed(about):
