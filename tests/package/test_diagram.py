@@ -3,9 +3,12 @@
 import re
 from itertools import combinations
 
+import pytest
+
+pytest.importorskip("seaborn", reason="needs attention-core[plot]")
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import pytest
 from contrast import contrast, dark_theme
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb

@@ -4,9 +4,12 @@ import base64
 import io
 import warnings
 
+import pytest
+
+pytest.importorskip("seaborn", reason="needs attention-core[plot]")
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import pytest
 import torch
 from contrast import contrast, dark_theme
 from matplotlib.colors import to_rgb

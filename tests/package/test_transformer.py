@@ -15,6 +15,7 @@ from copying_transformer import (
     torch_logits,
     torch_twin,
 )
+from samples import torch_fills_empty_rows
 from torch import nn
 from torch.testing import assert_close
 
@@ -234,7 +235,9 @@ def test_the_padding_of_the_target_is_not_attended_to():
         assert (own[0, :, -1] > 0).all()
 
 
-@both_kernels
+@pytest.mark.parametrize(
+    "functions", [{}, pytest.param(FUSED, marks=torch_fills_empty_rows)], ids=["explicit", "fused"]
+)
 def test_a_source_of_padding_only_gives_finite_logits_and_gradients(functions):
     model = build(torch.float32, **functions)
     src, tgt = batch()
