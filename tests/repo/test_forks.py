@@ -30,7 +30,7 @@ NARROW = {
 def fork(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fork") / "我的 book"
     left = shutil.ignore_patterns(
-        ".*cache", ".git", ".venv*", "_build", "__pycache__", "*.egg-info"
+        ".*cache", ".git", ".venv*", "_build", "__pycache__", "*.egg-info", "node_modules"
     )
     shutil.copytree(ROOT, folder, ignore=left)
     for path in folder.rglob("*"):
@@ -73,7 +73,11 @@ def article(path):
 def test_the_names_of_all_files_are_plain():
     """Other systems and addresses of pages spell other names in their own ways."""
     files = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
-    ours = [f for f in files if not re.match(r"(_build|\.venv|\.git|[\w.]*cache)\b", f)]
+    ours = [
+        f
+        for f in files
+        if not re.match(r"(_build|\.venv|\.git|[\w.]*cache)\b|.*\bnode_modules\b", f)
+    ]
     assert len(ours) > 150
     odd = [name for name in ours if not re.fullmatch(r"[A-Za-z0-9_./-]+", name)]
     assert odd == []

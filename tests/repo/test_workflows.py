@@ -1,4 +1,4 @@
-"""The workflows are valid, may do little, and run what README and the pins say."""
+"""Workflows, updates and templates are valid, may do little, and run what README says."""
 
 import os
 import re
@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / ".github" / "workflows"
-FILES = sorted(FOLDER.glob("*.yml"))
+GITHUB = ROOT / ".github"
+FILES = sorted((GITHUB / "workflows").glob("*.yml"))
 TEXT = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
 FLOWS = {name: yaml.safe_load(text) for name, text in TEXT.items()}
 STEPS = [
@@ -23,12 +23,10 @@ STEPS = [
 ]
 
 
-def validate(*paths):
+def validate(*paths, schema="vendor.github-workflows"):
     """The schema comes with the tool; nothing is fetched."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    return subprocess.run(
-        [*command, "vendor.github-workflows", *paths], capture_output=True, encoding="utf-8"
-    )
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+    return subprocess.run([*command, *paths], capture_output=True, encoding="utf-8")
 
 
 def test_the_workflows_keep_the_schema(tmp_path):
@@ -69,7 +67,11 @@ def test_every_job_ends_in_time_and_on_a_named_system():
     for flow in FLOWS.values():
         for job in flow["jobs"].values():
             assert job["timeout-minutes"] <= 120
-            assert re.fullmatch(r"ubuntu-\d\d\.\d\d", job["runs-on"])
+            systems = [job["runs-on"]]
+            if systems == ["${{ matrix.system }}"]:
+                systems = job["strategy"]["matrix"]["system"]
+            for system in systems:
+                assert re.fullmatch(r"ubuntu-\d\d\.\d\d|windows-\d{4}|macos-\d\d", system)
 
 
 def test_the_workflows_use_the_pins_and_commands_of_the_book():
@@ -87,6 +89,7 @@ def test_the_workflows_use_the_pins_and_commands_of_the_book():
     assert {f"make {target}" for target in ("book", "test", "digits")} <= {
         step.get("run") for _, job, step in STEPS if job == "book"
     }
+    assert "make lint" in [step.get("run") for _, job, step in STEPS if job == "lint"]
     assert "jupyter-book build . -W -n --keep-going" in [step.get("run") for *_, step in STEPS]
 
 
@@ -97,10 +100,37 @@ def test_the_package_is_tested_at_both_ends_of_its_metadata():
     assert ends[0]["torch"].startswith(f"torch=={oldest}.")
     pythons = re.findall(r"Python :: (3\.\d+)", project)
     assert [end["python"] for end in ends] == [pythons[0], pythons[-1]]
-    (run,) = [step["run"] for *_, step in STEPS if step.get("name") == "Test what is installed"]
-    named = re.findall(r"test_\w+\.py", run + ends[1]["compared"])
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_the_package_is_tested_as_installed_with_torch_alone(tmp_path):
+    """The command of the workflow finds all test files of the folder, and the helpers."""
+    (step,) = [step for *_, step in STEPS if step.get("name") == "Test what is installed"]
+    python, *arguments = step["run"].split()
+    assert python == "python"
+    listed = subprocess.run(
+        [sys.executable, *arguments, "--collect-only", "-q"],
+        cwd=ROOT / step["working-directory"], capture_output=True, encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # instead of an installed wheel
+    )  # fmt: skip
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    collected = set(re.findall(r"^package/(test_\w+\.py)", listed.stdout, re.MULTILINE))
+    assert collected == {path.name for path in (ROOT / "tests" / "package").glob("test_*.py")}
+
+
+def test_other_systems_run_the_plain_commands_of_readme():
+    job = FLOWS["test"]["jobs"]["systems"]
+    runs = [step["run"] for step in job["steps"] if "run" in step]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tests,) = [run for run in runs if "pytest" in run]
+    assert tests.startswith("python -m pytest -n 2 tests/package ")
+    for plain in {*runs} - {tests} | {"python -m pytest -n 2"}:
+        assert f"`{plain}`" in readme
+    assert {system.partition("-")[0] for system in job["strategy"]["matrix"]["system"]} == {
+        "windows",
+        "macos",
+    }
+    assert job["env"] == {"PYTHONUTF8": "1"}
+    assert "set `PYTHONUTF8=1` before you build" in readme
 
 
 def test_only_what_passed_the_tests_of_the_default_branch_is_published():
