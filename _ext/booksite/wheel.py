@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tomllib
 from sphinx.util import logging
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ _PARTS = ("pyproject.toml", "README.md", "LICENSE", "attention_core")
 
 def name_of(root: Path) -> str:
     """The file name of the wheel: pip takes no other."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return f"{project['name'].replace('-', '_')}-{project['version']}-py3-none-any.whl"
+    text = (root / "attention_core" / "__init__.py").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    return f"attention_core-{version}-py3-none-any.whl"
 
 
 def _files(root: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""dates.py: two languages, three disjoint splits, characters as ids, batches by number."""
+"""dates: two languages, three disjoint splits, characters as ids, batches by number."""
 
 import os
 import re
@@ -168,7 +168,7 @@ def test_a_split_has_days_of_all_years_months_and_weekdays(split):
         assert min(counts.values()) >= least
 
 
-def test_the_splits_are_those_of_every_other_machine():
+def test_the_splits_are_the_same_on_every_machine():
     # A model is examined on days it has not seen only if this never changes.
     lists = [" ".join(map(str, days_of(split))).encode() for split in SPLITS]
     assert [crc32(days) for days in lists] == [987545127, 3045927607, 1096451602]
@@ -301,7 +301,7 @@ def same(a, b):
     return all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-def test_a_batch_depends_on_its_step_and_not_on_the_way_to_it():
+def test_a_batch_depends_on_its_step_only():
     def new():
         return DateBatches("train", 5, seed=3, pool=7)
 
@@ -312,14 +312,14 @@ def test_a_batch_depends_on_its_step_and_not_on_the_way_to_it():
     assert new()[10**12][0].shape[0] == 5  # there is no last one
 
 
-def test_what_is_done_to_a_batch_does_not_change_the_sequence():
+def test_changing_a_batch_in_place_does_not_change_the_sequence():
     batches = DateBatches("train", 5, seed=3)
     before = [x.clone() for x in batches[2]]
     batches[2][0].zero_()
     assert same(batches[2], before)
 
 
-def test_the_batches_are_those_of_every_other_process():
+def test_the_batches_are_the_same_in_every_process():
     code = (
         "from attention_core.dates import DateBatches; "
         "batches = DateBatches('train', 5, seed=3, parts=2); "
@@ -380,7 +380,7 @@ def test_sorting_by_length_saves_three_quarters_of_the_padding():
     assert padded_share(pooled, 32) < 0.15
 
 
-def test_walking_makes_each_pool_once(monkeypatch):
+def test_each_pool_is_made_once(monkeypatch):
     calls = []
     make = dates.batches._examples
     monkeypatch.setattr(dates.batches, "_examples", lambda *a: calls.append(a[1]) or make(*a))

@@ -1,12 +1,15 @@
-"""plotting.py: what is drawn is what was given, legible in both themes, and never tofu."""
+"""plotting.py: drawn as given, legible in both themes, never with empty boxes for letters."""
 
 import base64
 import io
 import warnings
 
+import pytest
+
+pytest.importorskip("seaborn", reason="needs attention-core[plot]")
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import pytest
 import torch
 from contrast import contrast, dark_theme
 from matplotlib.colors import to_rgb

@@ -1,5 +1,6 @@
-"""What is handed on: the wheel, the source archive, and what they say about themselves."""
+"""The wheel and the source archive: what they hold, and what their metadata say."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from booksite import wheel
 
+import attention_core
+
 ROOT = Path(__file__).parents[2]
 BACKEND = "from setuptools import build_meta as backend; backend.build_{}('dist')"
 
@@ -23,7 +26,7 @@ def make(kind, folder):
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
-    """The source archive of what is committed or will be, and the wheel that comes out of it."""
+    """Build the source archive from the working tree, and the wheel from the archive."""
     folder = tmp_path_factory.mktemp("package")
     for part in ("MANIFEST.in", "attention_core", "tests", *wheel._PARTS):
         source = ROOT / part
@@ -76,7 +79,7 @@ def test_the_source_archive_makes_the_wheel_without_the_tests(dist):
     assert not [name for name in names if name.startswith("tests")]
 
 
-def test_the_wheel_of_the_site_is_the_same_twice_and_holds_the_same(files, tmp_path):
+def test_the_wheel_of_the_site_is_reproducible_and_holds_the_same_files(files, tmp_path):
     made = []
     for name in ("one", "two"):
         wheel.build(ROOT, tmp_path / name).communicate()
@@ -93,8 +96,32 @@ def test_the_metadata_are_complete_and_name_no_address(about):
     assert readme.strip() == (ROOT / "README.md").read_text("utf-8").strip()
     assert about.get_all("Project-URL") is None
     assert about["Home-page"] is None
+
+
+def test_the_version_is_written_once_and_known_everywhere(about):
+    """In the package, its metadata, the name of its wheel, the citation and the changelog."""
+    version = attention_core.__version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert about["Version"] == version
+    assert wheel.name_of(ROOT) == f"attention_core-{version}-py3-none-any.whl"
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f"version: {about['Version']}" in citation or "version:" not in citation
+    assert re.findall(r"^version: (.*)$", citation, re.MULTILINE) == [version]
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.findall(r"^## (\S+)", changelog, re.MULTILINE)[0] == version
+
+
+def test_the_version_of_a_source_tree_is_its_own_whatever_is_installed(tmp_path):
+    """A tree with another version than the installed one says its own."""
+    shutil.copytree(ROOT / "attention_core", tmp_path / "attention_core")
+    path = tmp_path / "attention_core" / "__init__.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(attention_core.__version__, "9.8.7"), encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", "import attention_core; print(attention_core.__version__)"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True,
+        capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert run.stdout.strip() == "9.8.7"
 
 
 def test_requirements_have_lower_bounds_and_only_torch_is_always_needed(about):
@@ -139,7 +166,7 @@ print(attention_core.__file__)
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_every_python_that_is_promised_can_read_the_package(dist, tmp_path, version):
+def test_every_supported_python_compiles_the_package(dist, tmp_path, version):
     python = shutil.which(f"python{version}")
     if not python or subprocess.run([python, "-c", "0"], capture_output=True).returncode:
         pytest.skip(f"Python {version} is not here")
@@ -152,7 +179,7 @@ def test_every_python_that_is_promised_can_read_the_package(dist, tmp_path, vers
     assert run.returncode == 0, run.stdout
 
 
-def test_the_promised_pythons_are_those_of_the_classifiers(about):
+def test_the_classifiers_name_the_supported_pythons(about):
     listed = [c.rpartition(" ")[2] for c in about.get_all("Classifier") if "Python :: 3." in c]
     assert listed == ["3.10", "3.11", "3.12", "3.13"]
     assert about["Requires-Python"] == f">={listed[0]}"

@@ -1,4 +1,4 @@
-"""The workflows are valid, may do little, and run what README and the pins say."""
+"""Workflows, updates and templates are valid, may do little, and run what README says."""
 
 import os
 import re
@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / ".github" / "workflows"
-FILES = sorted(FOLDER.glob("*.yml"))
+GITHUB = ROOT / ".github"
+FILES = sorted((GITHUB / "workflows").glob("*.yml"))
 TEXT = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
 FLOWS = {name: yaml.safe_load(text) for name, text in TEXT.items()}
 STEPS = [
@@ -23,15 +23,13 @@ STEPS = [
 ]
 
 
-def validate(*paths):
+def validate(*paths, schema="vendor.github-workflows"):
     """The schema comes with the tool; nothing is fetched."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    return subprocess.run(
-        [*command, "vendor.github-workflows", *paths], capture_output=True, encoding="utf-8"
-    )
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+    return subprocess.run([*command, *paths], capture_output=True, encoding="utf-8")
 
 
-def test_the_workflows_keep_the_schema(tmp_path):
+def test_the_workflows_match_their_schema(tmp_path):
     assert [path.stem for path in FILES] == ["deploy", "test"]
     result = validate(*FILES)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -48,7 +46,7 @@ def test_every_action_is_pinned_by_a_full_hash_that_names_its_version():
     assert len({action for action, _ in pins}) == len(pins)  # the same everywhere
 
 
-def test_each_job_may_do_only_what_it_is_for():
+def test_each_job_has_only_the_permissions_that_it_needs():
     assert FLOWS["test"]["permissions"] == {"contents": "read"}
     assert not any("permissions" in job for job in FLOWS["test"]["jobs"].values())
     assert FLOWS["deploy"]["permissions"] == {}
@@ -61,15 +59,19 @@ def test_each_job_may_do_only_what_it_is_for():
     for _, _, step in STEPS:
         if "actions/checkout@" in step.get("uses", ""):
             assert step["with"]["persist-credentials"] is False
-        # What others can choose, such as a branch's name, is never part of a command.
+        # Text that others choose, such as the name of a branch, is never part of a command.
         assert not re.search(r"\$\{\{(?!\s*matrix\.)", step.get("run", ""))
 
 
-def test_every_job_ends_in_time_and_on_a_named_system():
+def test_every_job_has_a_time_limit_and_a_named_system():
     for flow in FLOWS.values():
         for job in flow["jobs"].values():
             assert job["timeout-minutes"] <= 120
-            assert re.fullmatch(r"ubuntu-\d\d\.\d\d", job["runs-on"])
+            systems = [job["runs-on"]]
+            if systems == ["${{ matrix.system }}"]:
+                systems = job["strategy"]["matrix"]["system"]
+            for system in systems:
+                assert re.fullmatch(r"ubuntu-\d\d\.\d\d|windows-\d{4}|macos-\d\d", system)
 
 
 def test_the_workflows_use_the_pins_and_commands_of_the_book():
@@ -87,6 +89,7 @@ def test_the_workflows_use_the_pins_and_commands_of_the_book():
     assert {f"make {target}" for target in ("book", "test", "digits")} <= {
         step.get("run") for _, job, step in STEPS if job == "book"
     }
+    assert "make lint" in [step.get("run") for _, job, step in STEPS if job == "lint"]
     assert "jupyter-book build . -W -n --keep-going" in [step.get("run") for *_, step in STEPS]
 
 
@@ -97,10 +100,103 @@ def test_the_package_is_tested_at_both_ends_of_its_metadata():
     assert ends[0]["torch"].startswith(f"torch=={oldest}.")
     pythons = re.findall(r"Python :: (3\.\d+)", project)
     assert [end["python"] for end in ends] == [pythons[0], pythons[-1]]
-    (run,) = [step["run"] for *_, step in STEPS if step.get("name") == "Test what is installed"]
-    named = re.findall(r"test_\w+\.py", run + ends[1]["compared"])
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_the_package_is_tested_as_installed_with_torch_alone(tmp_path):
+    """The command of the workflow finds all test files of the folder, and the helpers."""
+    (step,) = [step for *_, step in STEPS if step.get("name") == "Test what is installed"]
+    python, *arguments = step["run"].split()
+    assert python == "python"
+    listed = subprocess.run(
+        [sys.executable, *arguments, "--collect-only", "-q"],
+        cwd=ROOT / step["working-directory"], capture_output=True, encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # instead of an installed wheel
+    )  # fmt: skip
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    collected = set(re.findall(r"^package/(test_\w+\.py)", listed.stdout, re.MULTILINE))
+    assert collected == {path.name for path in (ROOT / "tests" / "package").glob("test_*.py")}
+
+
+def test_other_systems_run_the_plain_commands_of_readme():
+    job = FLOWS["test"]["jobs"]["systems"]
+    runs = [step["run"] for step in job["steps"] if "run" in step]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tests,) = [run for run in runs if "pytest" in run]
+    assert tests.startswith("python -m pytest -n 2 tests/package ")
+    for plain in {*runs} - {tests} | {"python -m pytest -n 2"}:
+        assert f"`{plain}`" in readme
+    assert {system.partition("-")[0] for system in job["strategy"]["matrix"]["system"]} == {
+        "windows",
+        "macos",
+    }
+    assert job["env"] == {"PYTHONUTF8": "1"}
+    assert "set `PYTHONUTF8=1` before you build" in readme
+
+
+DEPENDABOT = yaml.safe_load((GITHUB / "dependabot.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern", "break_it"),
+    [
+        ("dependabot", "dependabot.yml", ("interval: weekly", "interval: sometimes")),
+        ("github-issue-config", "ISSUE_TEMPLATE/config.yml", ("true", "perhaps")),
+        ("github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml", ("type: textarea", "type: text")),
+    ],
+)
+def test_the_settings_of_github_match_their_schema(tmp_path, schema, pattern, break_it):
+    files = sorted(GITHUB.glob(pattern))
+    assert files
+    result = validate(*files, schema=f"vendor.{schema}")
+    assert result.returncode == 0, result.stdout + result.stderr
+    for file in files:
+        wrong = tmp_path / file.name
+        wrong.write_text(file.read_text(encoding="utf-8").replace(*break_it), encoding="utf-8")
+        assert validate(wrong, schema=f"vendor.{schema}").returncode == 1
+
+
+def test_each_kind_of_pin_is_updated_in_groups_every_week():
+    found = set()
+    for update in DEPENDABOT["updates"]:
+        folders = update.get("directories") or [update["directory"]]
+        found |= {(update["package-ecosystem"], folder) for folder in folders}
+        assert update["schedule"] == {"interval": "weekly"}
+        assert update["groups"]
+    node = [p.parent for p in ROOT.glob("*/*/package.json") if "node_modules" not in p.parts]
+    assert found == {
+        ("github-actions", "/"),
+        *(("npm", f"/{folder.relative_to(ROOT).as_posix()}") for folder in node),
+        *(
+            ("pip", "/" if path.parent == ROOT else f"/{path.parent.name}")
+            for path in [*ROOT.glob("requirements.txt"), *ROOT.glob(".*/requirements.txt")]
+        ),
+    }
+
+
+def test_each_issue_form_asks_what_is_needed_to_answer():
+    forms = {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml")
+        if path.stem != "config"
+    }
+    required = {
+        name: [f["id"] for f in form["body"] if f.get("validations", {}).get("required")]
+        for name, form in forms.items()
+    }
+    assert required == {
+        "book": ["page", "shown", "expected"],
+        "package": ["code", "computed", "expected", "versions"],
+        "suggestion": ["gain"],
+    }
+
+
+def test_the_pull_request_template_names_targets_that_exist():
+    text = (GITHUB / "pull_request_template.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"`make (\w+)`", text)
+    assert {"lint", "check", "chapters"} <= {*targets}
+    for target in targets:
+        assert f"\n{target}:" in makefile
 
 
 def test_only_what_passed_the_tests_of_the_default_branch_is_published():
@@ -120,7 +216,7 @@ def test_only_what_passed_the_tests_of_the_default_branch_is_published():
     assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha || github.sha }}"
 
 
-def test_the_notebooks_are_on_their_branch_before_a_page_leads_there():
+def test_the_notebooks_are_on_their_branch_before_a_page_links_to_them():
     jobs = FLOWS["deploy"]["jobs"]
     assert FLOWS["deploy"]["env"] == {"BOOK_NOTEBOOKS": "colab"}
     assert jobs["notebooks"]["needs"] == "build"
@@ -134,7 +230,7 @@ def test_the_notebooks_are_on_their_branch_before_a_page_leads_there():
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
-def test_the_notebooks_can_be_laid_on_a_branch(tmp_path):
+def test_the_job_for_the_notebooks_replaces_what_is_on_their_branch(tmp_path):
     """The commands of the job, with a folder in the place of the repository."""
     (run,) = [step["run"] for *_, step in STEPS if "git push" in step.get("run", "")]
     far = tmp_path / "far.git"
