@@ -269,3 +269,9 @@ def check_key_value(query: Tensor, key: Tensor, value: Tensor) -> None:
             "key and value must have the same length S, "
             f"got key {shape(key)} and value {shape(value)}"
         )
+
+
+def check_not_empty(name: str, x: Tensor) -> None:
+    """No axis of ``x`` has size 0."""
+    if 0 in x.shape:
+        raise ValueError(f"{name} must have no empty axis, got shape {shape(x)}")
