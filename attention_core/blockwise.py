@@ -110,7 +110,9 @@ def mixture(summary: Summary) -> Tensor:
     >>> mixture(summarize(x, x, x + 7, torch.tensor([[False]])))
     tensor([[0., 0.]])
     """
-    return summary.mixed / summary.total.masked_fill(summary.total == 0.0, 1.0)
+    empty = summary.total == 0.0
+    # (zeros also where a hidden value is NaN, so that mixed is NaN)
+    return (summary.mixed / summary.total.masked_fill(empty, 1.0)).masked_fill(empty, 0.0)
 
 
 def blockwise_attention(

@@ -136,9 +136,9 @@ def scaled_dot_product_attention(
     A blocked key does not change the result, NaN and infinity included: its score is
     replaced. A blocked value gets weight 0, so any finite number in it does nothing, but
     0 · NaN and 0 · ∞ are NaN. So are gradients that meet such a key or value. Torch's
-    fused function differs in one point: it adds -∞ to the scores of blocked keys, so there
-    NaN or infinity in a blocked *key* makes the result NaN, too. Overwrite such numbers
-    before the call.
+    fused function differs in one point: it may add -∞ to the scores of blocked keys, and
+    then NaN or infinity in a blocked *key* can make the result NaN, too. Overwrite such
+    numbers before the call.
 
     Args:
         dropout_p: probability of dropping a weight. As in torch it is applied whenever it
