@@ -5,10 +5,16 @@ device and leave ``torch.compile(fullgraph=True)`` and ``torch.export`` whole.
 Each message names the argument, the rule, and the shapes as the caller gave them.
 """
 
+import math
+import numbers
+import operator
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from attention_core import _precision
 
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
@@ -29,10 +35,21 @@ def check_floating(name: str, x: Tensor, *, min_dim: int = 2) -> None:
 
 
 def check_same_dtype(**tensors: Tensor) -> None:
-    """All tensors have one dtype: mixing precisions by accident loses digits silently."""
-    if len({x.dtype for x in tensors.values()}) > 1:
+    """All tensors have one dtype: mixing precisions by accident loses digits silently.
+
+    Under autocast, which casts them to one, they may differ; but it leaves float64 alone.
+    """
+    dtypes = {x.dtype for x in tensors.values()}
+    if len(dtypes) > 1 and not _cast_by_autocast(*tensors.values()):
         given = ", ".join(f"{name} {x.dtype}" for name, x in tensors.items())
         raise TypeError(f"{' and '.join(tensors)} must have the same dtype, got {given}")
+
+
+def _cast_by_autocast(*tensors: Tensor) -> bool:
+    """Whether autocast is on and brings all these tensors to one dtype."""
+    if any(x.dtype == torch.float64 for x in tensors):
+        return False
+    return _precision.autocast_dtype(tensors[0]) is not None
 
 
 def check_broadcast(a_name: str, a: Tensor, b_name: str, b: Tensor) -> None:
@@ -66,9 +83,12 @@ def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
         m in (1, n) for m, n in zip(reversed(mask.shape), reversed(target), strict=False)
     )
     if not fits:
+        hint = ""
+        if mask.dim() == len(target) + 1 == 4 and mask.shape[1] == 1:
+            hint = "; without an axis for heads, use mask.squeeze(1)"
         raise ValueError(
             f"mask must broadcast to the scores' shape (..., L, S) = {target}, "
-            f"got mask {shape(mask)}"
+            f"got mask {shape(mask)}{hint}"
         )
 
 
@@ -103,17 +123,32 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tup
     return scores
 
 
-def check_count(name: str, value: int, *, minimum: int) -> None:
-    """``value`` is an int (not a bool) of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+def check_int(name: str, value: int) -> int:
+    """``value`` is an int, of Python or NumPy, and not a bool; returns it as Python's."""
+    if isinstance(value, torch.SymInt):
+        return value  # (it stands for an int while torch traces)
+    if not isinstance(value, (bool, Tensor)):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+
+
+def check_count(name: str, value: int, *, minimum: int) -> int:
+    """``value`` is an int of at least ``minimum``; returns it as an int of Python."""
+    value = check_int(name, value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return value
 
 
-def check_heads(width_name: str, width: int, num_heads: int) -> None:
-    """``num_heads`` divides ``width``; the message lists the head counts that would."""
-    check_count("num_heads", num_heads, minimum=1)
+def check_heads(width_name: str, width: int, num_heads: int) -> int:
+    """``num_heads`` divides ``width``; the message lists the head counts that would.
+
+    Returns num_heads as an int of Python.
+    """
+    num_heads = check_count("num_heads", num_heads, minimum=1)
     if width % num_heads:
         choices = [h for h in range(1, width + 1) if width % h == 0]
         nearest = sorted(sorted(choices, key=lambda h: (abs(h - num_heads), h))[:4])
@@ -121,6 +156,7 @@ def check_heads(width_name: str, width: int, num_heads: int) -> None:
             f"{width_name} must be divisible by num_heads, got {width_name}={width} and "
             f"num_heads={num_heads}; num_heads={' or '.join(map(str, nearest))} would work"
         )
+    return num_heads
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -129,10 +165,12 @@ def check_width(name: str, x: Tensor, width: int) -> None:
         raise ValueError(f"{name} must have width {width} on its last axis, got {shape(x)}")
 
 
-def check_probability(name: str, value: float) -> None:
-    """``value`` lies between 0 and 1, both included."""
+def check_probability(name: str, value: float) -> float:
+    """``value`` is a number between 0 and 1, both included; returns it as one of Python."""
+    value = check_number(name, value)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+    return value
 
 
 def check_ids(name: str, ids: Tensor) -> None:
@@ -170,3 +208,70 @@ def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
             "tgt and memory must have the same batch size B, "
             f"got tgt {shape(tgt)} and memory {shape(memory)}"
         )
+
+
+def check_number(name: str, value: float) -> float:
+    """``value`` is a real number, of Python or NumPy, and not a bool.
+
+    Returns it as a number of Python. NaN passes: the caller's comparison refuses it.
+    """
+    if type(value) in (float, int) or isinstance(value, (torch.SymFloat, torch.SymInt)):
+        return value
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}")
+    return float(value)
+
+
+def check_positive(name: str, value: float) -> float:
+    """``value`` is a finite number above 0; returns it as a number of Python."""
+    value = check_number(name, value)
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return value
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """``value`` is a bool: any other object would silently count as true or false."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}")
+    return value
+
+
+def check_callable(name: str, value: Any) -> None:
+    """``value`` can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {type(value).__name__} {value!r}")
+
+
+def check_module_dtype(parameter: Any, **inputs: Tensor) -> None:
+    """Each input has the dtype of the module's parameters.
+
+    Under autocast, which casts both, they may differ; but it leaves float64 alone. A
+    module whose parameters were replaced by something else, as in quantisation, judges
+    for itself.
+    """
+    if not isinstance(parameter, Tensor) or not parameter.is_floating_point():
+        return
+    for name, x in inputs.items():
+        if x.dtype != parameter.dtype and not _cast_by_autocast(x, parameter):
+            raise TypeError(
+                f"{name} must have the dtype of the module's parameters, "
+                f"got {name} {x.dtype} and parameters {parameter.dtype}"
+            )
+
+
+def check_key_value(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Query, key and value have batch axes that fit, key and value one length S."""
+    check_broadcast("query", query, "key", key)
+    check_broadcast("query", query, "value", value)
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(
+            "key and value must have the same length S, "
+            f"got key {shape(key)} and value {shape(value)}"
+        )
+
+
+def check_not_empty(name: str, x: Tensor) -> None:
+    """No axis of ``x`` has size 0."""
+    if 0 in x.shape:
+        raise ValueError(f"{name} must have no empty axis, got shape {shape(x)}")

@@ -1,7 +1,10 @@
-"""Attention with trained projections: many heads with dot products, or one that adds.
+"""Modules with learned projections: multi-head attention, and additive attention.
 
-A mask becomes zero weights in one place only, `functional.masked_softmax`.
+The modules only pass a mask on: `MultiHeadAttention` to its attention function,
+`AdditiveAttention` to `masked_softmax`.
 """
+
+from collections.abc import Sequence
 
 from torch import Tensor, nn
 
@@ -17,7 +20,7 @@ from attention_core.functional import (
 
 
 class MultiHeadAttention(nn.Module):
-    """Several attentions side by side, each on its slice of the width, and a mixing map.
+    """Attend in several heads, each on its slice of the width, and mix their results.
 
     Args:
         d_model: width of queries, keys, values and output
@@ -30,13 +33,17 @@ class MultiHeadAttention(nn.Module):
 
     Shape:
         query: (B, L, d_model)    key, value: (B, S, d_model)
-        mask: bool, broadcastable to (B, H, L, S); True = may attend
+        mask: bool, True = may attend; broadcastable to (B, H, L, S). A mask of 3 axes is
+            (B, L, S), one for each sentence and the same for all heads, also where B = H;
+            one for each head has 4 axes, (1, H, L, S).
         returns: (B, L, d_model)
 
     Raises:
         ValueError: num_heads does not divide d_model, an input is not (B, length,
             d_model), key and value differ in length, or the mask does not broadcast
-        TypeError: the mask is not bool, or an input is not floating-point
+        TypeError: the mask is not bool, an input is not floating-point or not of the
+            parameters' dtype (under ``torch.autocast`` it may differ), or an option has
+            the wrong type
 
     Source: Vaswani et al. 2017, section 3.2.2. `record_attention` shows the weights.
 
@@ -55,10 +62,12 @@ class MultiHeadAttention(nn.Module):
         attention: AttentionFunction = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
-        _checks.check_count("d_model", d_model, minimum=1)
-        _checks.check_heads("d_model", d_model, num_heads)
-        _checks.check_probability("dropout", dropout)
-        self.d_model, self.num_heads, self.dropout = d_model, num_heads, dropout
+        d_model = _checks.check_count("d_model", d_model, minimum=1)
+        _checks.check_flag("bias", bias)
+        _checks.check_callable("attention", attention)
+        self.d_model = d_model
+        self.num_heads = _checks.check_heads("d_model", d_model, num_heads)
+        self.dropout = _checks.check_probability("dropout", dropout)
         self.attention = attention
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
         self.k_proj = nn.Linear(d_model, d_model, bias=bias)
@@ -85,13 +94,8 @@ class MultiHeadAttention(nn.Module):
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
             _checks.check_sequence(name, x, self.d_model)
-        _checks.check_broadcast("query", query, "key", key)
-        _checks.check_broadcast("query", query, "value", value)
-        if key.shape[-2] != value.shape[-2]:
-            raise ValueError(
-                "key and value must have the same length S, "
-                f"got key {_checks.shape(key)} and value {_checks.shape(value)}"
-            )
+        _checks.check_module_dtype(self.q_proj.weight, query=query, key=key, value=value)
+        _checks.check_key_value(query, key, value)
 
         def project() -> tuple[Tensor, Tensor]:
             return (
@@ -102,7 +106,8 @@ class MultiHeadAttention(nn.Module):
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, L, d_k)
         k, v = project() if cache is None else cache.update(project)
         if mask is not None:
-            _checks.check_mask(mask, (*q.shape[:-1], k.shape[-2]))
+            batch = k.shape[0] if q.shape[0] == 1 else q.shape[0]
+            mask = _with_heads(mask, (batch, *q.shape[1:-1], k.shape[-2]))
         dropout_p = self.dropout if self.training else 0.0
         mixed = self.attention(q, k, v, mask, dropout_p=dropout_p)
         output: Tensor = self.out_proj(merge_heads(mixed))  # (B, L, d_model)
@@ -112,8 +117,25 @@ class MultiHeadAttention(nn.Module):
         return f"d_model={self.d_model}, num_heads={self.num_heads}, dropout={self.dropout}"
 
 
+def _with_heads(mask: Tensor, scores_shape: Sequence[int]) -> Tensor:
+    """Check the mask for scores (B, H, L, S), and give one of 3 axes an axis for heads.
+
+    Broadcasting alone would take the first of 3 axes for heads wherever B and H are equal.
+    """
+    if not isinstance(mask, Tensor) or mask.dim() != 3:
+        _checks.check_mask(mask, scores_shape)
+        return mask
+    batch, _, *lengths = scores_shape
+    try:
+        _checks.check_mask(mask, (batch, *lengths))
+    except ValueError as error:
+        hint = "a mask of 3 axes is (B, L, S); one for each head has 4, (1, H, L, S)"
+        raise ValueError(f"{error}; {hint}") from None
+    return mask.unsqueeze(1)
+
+
 class AdditiveAttention(nn.Module):
-    """The first attention of translation: scores vᵀ tanh(W_q q + W_k k) instead of q·k.
+    """Attend with the scores vᵀ tanh(W_q q + W_k k) of the first attention for translation.
 
     Args:
         d_query: width of a query
@@ -122,12 +144,14 @@ class AdditiveAttention(nn.Module):
 
     Shape:
         query: (B, L, d_query)    key: (B, S, d_key)    value: (B, S, d_v)
-        mask: bool, broadcastable to (B, L, S); True = may attend
+        mask: bool, True = may attend; broadcastable to (B, L, S), or to (B, 1, L, S) as the
+            masks of `MultiHeadAttention` and of `padding_mask` are
         returns: (B, L, d_v)
 
     Raises:
         ValueError: a width or a length does not fit, or the mask does not broadcast
-        TypeError: the mask is not bool, or an input is not floating-point
+        TypeError: the mask is not bool, or an input is not floating-point or not of the
+            parameters' dtype (under ``torch.autocast`` it may differ)
 
     Source: Bahdanau et al. 2015, appendix A.1.2. The book's chapter 3.
 
@@ -138,30 +162,31 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, d_query: int, d_key: int, d_hidden: int) -> None:
         super().__init__()
-        for name, width in (("d_query", d_query), ("d_key", d_key), ("d_hidden", d_hidden)):
-            _checks.check_count(name, width, minimum=1)
-        self.d_query, self.d_key = d_query, d_key
+        self.d_query = d_query = _checks.check_count("d_query", d_query, minimum=1)
+        self.d_key = d_key = _checks.check_count("d_key", d_key, minimum=1)
+        d_hidden = _checks.check_count("d_hidden", d_hidden, minimum=1)
         self.q_proj = nn.Linear(d_query, d_hidden, bias=False)
         self.k_proj = nn.Linear(d_key, d_hidden, bias=False)
         self.score = nn.Linear(d_hidden, 1, bias=False)
 
     def weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Shape: (B, L, d_query), (B, S, d_key) -> (B, L, S)."""
+        """Compute the weights alone: (B, L, d_query), (B, S, d_key) -> (B, L, S)."""
         _checks.check_sequence("query", query, self.d_query)
         _checks.check_sequence("key", key, self.d_key)
+        _checks.check_module_dtype(self.q_proj.weight, query=query, key=key)
         _checks.check_broadcast("query", query, "key", key)
         summed = self.q_proj(query).unsqueeze(-2) + self.k_proj(key).unsqueeze(-3)
-        return masked_softmax(self.score(summed.tanh()).squeeze(-1), mask)  # (B, L, S)
+        scores = self.score(summed.tanh()).squeeze(-1)  # (B, L, S)
+        if isinstance(mask, Tensor) and mask.dim() == 4:
+            _checks.check_mask(mask, (scores.shape[0], 1, *scores.shape[1:]))
+            mask = mask.squeeze(1)
+        return masked_softmax(scores, mask)
 
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     ) -> Tensor:
         weights = self.weights(query, key, mask)
         _checks.check_floating("value", value, min_dim=3)
-        _checks.check_broadcast("query", query, "value", value)
-        if key.shape[-2] != value.shape[-2]:
-            raise ValueError(
-                "key and value must have the same length S, "
-                f"got key {_checks.shape(key)} and value {_checks.shape(value)}"
-            )
+        _checks.check_module_dtype(self.q_proj.weight, value=value)
+        _checks.check_key_value(query, key, value)
         return weights @ value

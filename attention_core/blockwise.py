@@ -1,6 +1,6 @@
-"""Attention block by block: the same result, and the L x S table never exists at once.
+"""Attention block by block: the same result without the whole (L, S) table of scores.
 
-What a query has learned from some keys fits into a `Summary`, and two summaries can be
+A `Summary` holds what a query takes from some of the keys, and two summaries can be
 merged. So the keys may come in blocks, in any order, or lie on several machines.
 """
 
@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core import _checks
+from attention_core import _checks, _precision
+from attention_core.functional import attention_scores
 
 
 class Summary(NamedTuple):
-    """What each query has learned from some of the keys.
+    """The unfinished softmax of each query over some of the keys, and its mixed values.
 
     The weights' numerators are exp(score - largest), so that none can overflow. In half
     precision a summary is float32: small numbers added to a large sum would be lost.
@@ -42,13 +43,13 @@ class Summary(NamedTuple):
 
 
 def summarize(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Summary:
-    """True in ``mask`` means "may attend". What the queries learn from these keys.
+    """Summarize these keys and values for each query.
 
-    Of no keys at all (S = 0) it is the summary that changes nothing in a merge.
+    The summary of no keys at all (S = 0) changes nothing in a merge.
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
-        mask: bool, broadcastable to (..., L, S)
+        mask: bool, True = may attend; broadcastable to (..., L, S)
 
     Raises:
         ValueError, TypeError: as `scaled_dot_product_attention`
@@ -61,6 +62,8 @@ def summarize(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Su
     tensor([[7.]])
     """
     _checks.check_attention(q, k, v, mask)
+    if _precision.autocast_dtype(q) is not None:
+        return _precision.cast_once(summarize, q, k, v, mask)  # type: ignore[no-any-return]
     scores = _scores(q, k, mask)
     v = v.to(scores.dtype)
     if scores.shape[-1] == 0:
@@ -73,10 +76,10 @@ def summarize(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Su
 
 
 def merge(a: Summary, b: Summary) -> Summary:
-    """The summary of both sets of keys together, as if they had been one.
+    """Merge two summaries into that of both sets of keys together.
 
-    Both are brought to the larger of the two maxima. The order does not matter, and neither
-    does which of three is merged first, up to rounding.
+    Both are brought to the larger of the two maxima. Merging is commutative and, up to
+    rounding, associative.
 
     Shape:
         a, b: summaries of the same queries
@@ -98,7 +101,7 @@ def merge(a: Summary, b: Summary) -> Summary:
 
 
 def mixture(summary: Summary) -> Tensor:
-    """The weighted mean of the values; zeros for a query that may attend to nothing.
+    """Compute the weighted mean of the values; zeros for a query that may attend to nothing.
 
     Shape:
         returns: (..., L, d_v)
@@ -107,7 +110,9 @@ def mixture(summary: Summary) -> Tensor:
     >>> mixture(summarize(x, x, x + 7, torch.tensor([[False]])))
     tensor([[0., 0.]])
     """
-    return summary.mixed / summary.total.masked_fill(summary.total == 0.0, 1.0)
+    empty = summary.total == 0.0
+    # (zeros also where a hidden value is NaN, so that mixed is NaN)
+    return (summary.mixed / summary.total.masked_fill(empty, 1.0)).masked_fill(empty, 0.0)
 
 
 def blockwise_attention(
@@ -119,18 +124,19 @@ def blockwise_attention(
     block_size: int,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    """True in ``mask`` means "may attend". `scaled_dot_product_attention`, block by block.
+    """Compute `scaled_dot_product_attention` block by block.
 
-    At no time are there more than L · block_size scores, on the way back neither: they are
-    computed again there. Kept for it are inputs and output and one number a query.
+    There are never more than L · block_size scores at once. The backward pass computes
+    them again; for this it keeps the inputs, the output and one number for each query.
+    Gradients of gradients are refused.
 
     Args:
-        block_size: how many keys are looked at together; the last block may be smaller
+        block_size: how many keys are taken together; the last block may be smaller
         dropout_p: must be 0; it is here because a module passes it
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
-        mask: bool, broadcastable to (..., L, S)
+        mask: bool, True = may attend; broadcastable to (..., L, S)
         returns: (..., L, d_v); zeros for a query that may attend to nothing
 
     Raises:
@@ -146,52 +152,84 @@ def blockwise_attention(
     torch.Size([2, 3, 11])
     """
     scores_shape = _checks.check_attention(q, k, v, mask)
-    _checks.check_count("block_size", block_size, minimum=1)
-    if dropout_p != 0.0:
+    block_size = _checks.check_count("block_size", block_size, minimum=1)
+    if _checks.check_probability("dropout_p", dropout_p) != 0.0:
         raise ValueError(
             f"dropout_p must be 0 in blocks, where no weights are kept to drop, got {dropout_p}"
         )
+    if _precision.autocast_dtype(q) is not None:
+        return _precision.cast_once(blockwise_attention, q, k, v, mask, block_size=block_size)  # type: ignore[no-any-return]
     if mask is not None:
         mask = mask.expand(scores_shape)  # a view: no number is copied
-    output: Tensor = _Blockwise.apply(q, k, v, mask, block_size)  # type: ignore[no-untyped-call]
+    output: Tensor = _Blockwise.apply(q, k, v, mask, block_size)[0]  # type: ignore[no-untyped-call]
     return output
 
 
 class _Blockwise(torch.autograd.Function):
-    """Softmax has the derivative w (dw - w · dw); w · dw is output · d output, one number."""
+    """The blocks, with a backward pass that computes their weights again.
+
+    Softmax turns a gradient g of its weights w into w · (g - Σ w g). Here g is d_output · v
+    for each key, so Σ w g is d_output · output: one number for each query.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, block_size: int
-    ) -> Tensor:
+        q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, block_size: int
+    ) -> tuple[Tensor, Tensor]:
         parts = [slice(0, 0), *_blocks(k.shape[-2], block_size)]
         summary = reduce(
             merge, (summarize(q, k[..., i, :], v[..., i, :], _columns(mask, i)) for i in parts)
         )
-        output = mixture(summary).to(q.dtype)
-        # The weights are exp(score - this): n numbers bring n² back.
+        # The weights are exp(score - log_total): n numbers bring n² back.
         log_total = _finite(summary.largest + summary.total.log())
-        ctx.save_for_backward(q, k, v, mask, output, log_total)
-        ctx.block_size = block_size
-        return output
+        return mixture(summary).to(q.dtype), log_total
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        *tensors, ctx.block_size = inputs
+        ctx.save_for_backward(*tensors, *output)
+        ctx.mark_non_differentiable(output[1])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, d_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, mask, output, log_total = ctx.saved_tensors
-        precise = log_total.dtype
-        d_output = d_output.to(precise)
-        known = (d_output * output).sum(dim=-1, keepdim=True)
-        d_q = output.new_zeros((*output.shape[:-1], q.shape[-1]), dtype=precise)
-        d_k, d_v = torch.empty_like(k), torch.empty_like(v)
-        for i in _blocks(k.shape[-2], ctx.block_size):
-            k_i, v_i = k[..., i, :], v[..., i, :]
-            weights = torch.exp(_scores(q, k_i, _columns(mask, i)) - log_total)
-            d_v[..., i, :] = (weights.mT @ d_output).sum_to_size(v_i.shape)
-            d_scores = weights * (d_output @ v_i.to(precise).mT - known) / math.sqrt(q.shape[-1])
-            d_q += d_scores @ k_i.to(precise)
-            d_k[..., i, :] = (d_scores.mT @ q.to(precise)).sum_to_size(k_i.shape)
-        return d_q.sum_to_size(q.shape).to(q.dtype), d_k, d_v, None, None
+        with _precision.autocast_off(q):
+            d_output = _precision.wide(d_output)
+            known = (d_output * output).sum(dim=-1, keepdim=True)
+            d_q, d_k, d_v = torch.zeros_like(q, dtype=log_total.dtype), [], []
+            for i in _blocks(k.shape[-2], ctx.block_size):
+                k_i, v_i = k[..., i, :], v[..., i, :]
+                weights = torch.exp(_scores(q, k_i, _columns(mask, i)) - log_total)
+                d_v_i = (weights.mT @ d_output).sum_to_size(v_i.shape)
+                d_scores = weights * (d_output @ _precision.wide(v_i).mT - known)
+                d_scores = d_scores / math.sqrt(q.shape[-1])
+                d_k_i = (d_scores.mT @ _precision.wide(q)).sum_to_size(k_i.shape)
+                # (not in place: under vmap, zeros and block may differ in their axes)
+                d_q = d_q + (d_scores @ _precision.wide(k_i)).sum_to_size(q.shape)
+                d_k.append(d_k_i.to(k.dtype))
+                d_v.append(d_v_i.to(v.dtype))
+        if not d_k:
+            return d_q.to(q.dtype), torch.zeros_like(k), torch.zeros_like(v), None, None
+        return d_q.to(q.dtype), torch.cat(d_k, dim=-2), torch.cat(d_v, dim=-2), None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Any, Any]:
+        """Make the mapped axis the first of the leading axes, which broadcast anyway."""
+        *tensors, block_size = inputs
+        axes = list(in_dims[:-1])
+        if axes[0] is None:  # the scores get the mapped axis from q, so that any mask fits
+            tensors[0], axes[0] = tensors[0].expand(info.batch_size, *tensors[0].shape), 0
+        pairs = list(zip(tensors, axes, strict=True))
+        rank = max(x.dim() - (axis is not None) for x, axis in pairs if x is not None)
+
+        def lead(x: Tensor | None, axis: int | None) -> Tensor | None:
+            if x is None or axis is None:
+                return x
+            x = x.movedim(axis, 0)
+            return x.reshape(x.shape[0], *[1] * (rank + 1 - x.dim()), *x.shape[1:])
+
+        return _Blockwise.apply(*(lead(*pair) for pair in pairs), block_size), (0, 0)  # type: ignore[no-untyped-call]
 
 
 def _blocks(length: int, block_size: int) -> Iterator[slice]:
@@ -205,8 +243,7 @@ def _columns(mask: Tensor | None, block: slice) -> Tensor | None:
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     """Scores in float32 or better, -inf where the mask forbids."""
-    precise = torch.promote_types(q.dtype, torch.float32)
-    scores = (q.to(precise) / math.sqrt(q.shape[-1])) @ k.to(precise).mT
+    scores = attention_scores(_precision.wide(q), _precision.wide(k))
     return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
 
 

@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core import _checks
+from attention_core import _checks, _precision
 
 
 class AttentionFunction(Protocol):
-    """What mixes the values: `scaled_dot_product_attention`, ours or torch's fused one."""
+    """A function that mixes values: `scaled_dot_product_attention`, ours or torch's fused one."""
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, /, *, dropout_p: float
@@ -23,15 +23,20 @@ class AttentionFunction(Protocol):
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:
-    """How well each query matches each key: q kᵀ / √d_k.
+    """Compare each query with each key: q kᵀ / √d_k.
+
+    The result has the inputs' dtype, so in float16 a score beyond 65,504 is infinite.
+    `attention_weights` and `scaled_dot_product_attention` compute scores in float32 there.
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)
         returns: (..., L, S); leading axes are broadcast
 
     Raises:
-        ValueError: q and k differ in d_k, or their leading axes cannot be broadcast
-        TypeError: q or k is not a floating-point tensor, or their dtypes differ
+        ValueError: q and k differ in d_k, d_k is 0, or their leading axes cannot be
+            broadcast
+        TypeError: q or k is not a floating-point tensor, or their dtypes differ (under
+            autocast they may)
 
     Source: Vaswani et al. 2017, section 3.2.1. The book's chapter 1 shows the product,
     chapter 4 the reason for √d_k.
@@ -46,14 +51,14 @@ def attention_scores(q: Tensor, k: Tensor) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """True in ``mask`` means "may attend". Shares of 1 along the last axis.
+    """Turn scores into weights that are positive and add up to 1 along the last axis.
 
-    A blocked entry gets exactly 0. A row in which nothing may be attended gets zeros,
-    not NaN, in every dtype and on every device.
+    A blocked entry gets weight 0, whatever its score, NaN and infinity included. A row in
+    which nothing may be attended gets zeros, not NaN, in every dtype and on every device.
 
     Shape:
         scores: (..., L, S)
-        mask: bool, broadcastable to (..., L, S)
+        mask: bool, True = may attend; broadcastable to (..., L, S)
         returns: (..., L, S)
 
     Raises:
@@ -75,25 +80,31 @@ def _block_(scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Put -inf, in place, where the mask forbids; return also which rows it forbids wholly.
 
     exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN, and
-    so would its gradient, so an empty row keeps its scores; what comes of it is zeroed.
+    so would its gradient, so an empty row gets scores of 0; what comes of it is zeroed.
     """
     empty = ~mask.any(dim=-1, keepdim=True)
+    fill = empty.to(scores.dtype).log()  # log 1 = 0 in an empty row, log 0 = -inf elsewhere
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        # Inside a transform of torch.func: vmap cannot write into a tensor without its axis.
+        return torch.where(mask, scores, fill), empty
     # Softmax gives an entry of weight 0 a gradient of 0 by itself, so autograd need not
-    # hear of the filling: that saves a pass over L·S numbers on the way back.
+    # know of the filling: that saves a pass over L·S numbers in the backward pass.
     with torch.no_grad():
-        scores.masked_fill_(~(mask | empty), float("-inf"))
+        torch.where(mask, scores, fill, out=scores)
     return scores, empty
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
-    """True in ``mask`` means "may attend". How much each query takes from each key.
+    """Compute how much each query takes from each key: softmax of the scores over the keys.
 
-    The softmax of the scores over the keys, by `masked_softmax`: a query that may attend
-    to nothing gets weights of zero.
+    A blocked key gets weight 0, and a query that may attend to nothing gets only zeros, as
+    in `masked_softmax`.
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)
-        mask: bool, broadcastable to (..., L, S)
+        mask: bool, True = may attend; broadcastable to (..., L, S). The mask of
+            `padding_mask`, (B, 1, 1, S), has an axis for heads: for q and k without heads,
+            (B, L, d_k), use ``mask.squeeze(1)``.
         returns: (..., L, S); each row sums to 1, or is all 0 if nothing may be attended
 
     Raises:
@@ -105,16 +116,29 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
     >>> attention_weights(torch.zeros(1, 2), torch.zeros(4, 2))
     tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
-    return masked_softmax(attention_scores(q, k), mask)
+    _checks.check_scores(q, k)
+    if _precision.autocast_dtype(q) is not None:
+        return _precision.cast_once(attention_weights, q, k, mask)  # type: ignore[no-any-return]
+    scores = attention_scores(_precision.wide(q), _precision.wide(k))
+    return masked_softmax(scores, mask).to(q.dtype)
 
 
 def scaled_dot_product_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, dropout_p: float = 0.0
 ) -> Tensor:
-    """True in ``mask`` means "may attend". Each query's weighted mean of the values.
+    """Compute each query's weighted mean of the values: softmax(q kᵀ / √d_k) v.
 
-    Gives what ``torch.nn.functional.scaled_dot_product_attention`` gives for the same
-    bool mask, by the explicit formula: `attention_weights` times ``v``.
+    Equal to ``torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)`` for a bool
+    mask, by the explicit formula: `attention_weights` times ``v``. Torch's further options
+    have no argument here. Its ``attn_mask`` is ``mask``; instead of ``is_causal=True`` pass
+    `causal_mask`, and instead of ``scale=s`` multiply q by s · √d_k.
+
+    A blocked key does not change the result, NaN and infinity included: its score is
+    replaced. A blocked value gets weight 0, so any finite number in it does nothing, but
+    0 · NaN and 0 · ∞ are NaN. So are gradients that meet such a key or value. Torch's
+    fused function differs in one point: it may add -∞ to the scores of blocked keys, and
+    then NaN or infinity in a blocked *key* can make the result NaN, too. Overwrite such
+    numbers before the call.
 
     Args:
         dropout_p: probability of dropping a weight. As in torch it is applied whenever it
@@ -122,7 +146,9 @@ def scaled_dot_product_attention(
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
-        mask: bool, broadcastable to (..., L, S)
+        mask: bool, True = may attend; broadcastable to (..., L, S), last axes first, as in
+            torch: a mask for each sentence, (B, L, S), needs an axis for heads before it
+            fits q of (B, H, L, d_k)
         returns: (..., L, d_v); zeros for a query that may attend to nothing
 
     Raises:
@@ -138,11 +164,14 @@ def scaled_dot_product_attention(
     """
     _checks.check_probability("dropout_p", dropout_p)
     _checks.check_attention(q, k, v, mask)
-    scores = attention_scores(q, k)
+    if _precision.autocast_dtype(q) is not None:
+        attend = scaled_dot_product_attention
+        return _precision.cast_once(attend, q, k, v, mask, dropout_p=dropout_p)  # type: ignore[no-any-return]
+    scores = attention_scores(_precision.wide(q), _precision.wide(k))
     empty = None
     if mask is not None:
         scores, empty = _block_(scores, mask)
-    weights = torch.softmax(scores, dim=-1)
+    weights = torch.softmax(scores, dim=-1).to(v.dtype)
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
     output = weights @ v
@@ -171,7 +200,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
               [6., 7.]]]])
     """
     _checks.check_floating("x", x)
-    _checks.check_heads("d_model", x.shape[-1], num_heads)
+    num_heads = _checks.check_heads("d_model", x.shape[-1], num_heads)
     # A reshape straight to (..., H, L, d_k) has the right shape and the wrong contents: it
     # mixes tokens. The width must be cut first, and only then the axes exchanged.
     *batch, d_model = x.shape

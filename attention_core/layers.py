@@ -1,22 +1,23 @@
-"""What surrounds attention: feed-forward, norm, residual; the encoder and decoder layer.
+"""The parts around attention (feed-forward, norm, residual), and encoder and decoder layer.
 
 Every module works on the last axis as width and on the one before it as position. Layers
 are post-norm as in the paper; ``norm_first=True`` is the later alternative.
 """
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from attention_core import _checks
+from attention_core import _checks, _precision
 from attention_core.attention import MultiHeadAttention
 from attention_core.cache import LayerCache
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
 
 
 class FeedForward(nn.Module):
-    """max(0, x W₁ + b₁) W₂ + b₂, on each position alone.
+    """Compute max(0, x W₁ + b₁) W₂ + b₂, for each position alone.
 
     Args:
         d_model: width in and out
@@ -28,6 +29,7 @@ class FeedForward(nn.Module):
 
     Raises:
         ValueError: the width is not d_model
+        TypeError: x is not floating-point or not of the parameters' dtype
 
     Source: Vaswani et al. 2017, equation (2). The book's chapter 8.
 
@@ -37,9 +39,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        _checks.check_count("d_model", d_model, minimum=1)
-        _checks.check_count("d_ff", d_ff, minimum=1)
-        _checks.check_probability("dropout", dropout)
+        d_model = _checks.check_count("d_model", d_model, minimum=1)
+        d_ff = _checks.check_count("d_ff", d_ff, minimum=1)
+        dropout = _checks.check_probability("dropout", dropout)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
@@ -50,16 +52,18 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         _checks.check_floating("x", x, min_dim=1)
         _checks.check_width("x", x, self.inner.in_features)
+        _checks.check_module_dtype(self.inner.weight, x=x)
         output: Tensor = self.outer(self.dropout(torch.relu(self.inner(x))))
         return output
 
 
 class LayerNorm(nn.Module):
-    """Each token's numbers to mean 0 and variance 1, then times a gain plus a bias.
+    """Bring each token's numbers to mean 0 and variance 1, then apply a gain and a bias.
 
     The variance divides by the width, not by one less, and ``eps`` stands under the root:
     outside it, the root of 0, whose slope is infinite, would turn the gradient of a
-    constant token into nan. Equal to torch's.
+    constant token into nan. In half precision, mean and variance are computed in float32:
+    a square leaves the range of float16 from 256 on. Equal to torch's.
 
     Args:
         d_model: width
@@ -69,7 +73,8 @@ class LayerNorm(nn.Module):
         (..., d_model) -> (..., d_model)
 
     Raises:
-        ValueError: the width is not d_model, or eps is not positive
+        ValueError: the width is not d_model, or eps is not positive and finite
+        TypeError: x is not floating-point or not of the parameters' dtype
 
     Source: Ba, Kiros and Hinton 2016, equation (4).
 
@@ -79,28 +84,29 @@ class LayerNorm(nn.Module):
 
     def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
         super().__init__()
-        _checks.check_count("d_model", d_model, minimum=1)
-        if not eps > 0:
-            raise ValueError(f"eps must be positive, got {eps}")
-        self.eps = eps
+        d_model = _checks.check_count("d_model", d_model, minimum=1)
+        self.eps = _checks.check_positive("eps", eps)
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
         _checks.check_floating("x", x, min_dim=1)
         _checks.check_width("x", x, self.weight.shape[0])
-        centred = x - x.mean(dim=-1, keepdim=True)
+        _checks.check_module_dtype(self.weight, x=x)
+        wide = _precision.wide(x)  # float32, if x is in half precision
+        centred = wide - wide.mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
-        return centred * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+        normed = centred * torch.rsqrt(variance + self.eps) * self.weight + self.bias
+        return normed.to(self.weight.dtype)
 
 
 class _Residual(nn.Module):
-    """What both layers share: x plus a sublayer of x, with a norm before or after."""
+    """How a sublayer is added to its input, with a norm before or after."""
 
     def __init__(self, dropout: float, norm_first: bool) -> None:
         super().__init__()
-        _checks.check_probability("dropout", dropout)
-        self.norm_first = norm_first
+        dropout = _checks.check_probability("dropout", dropout)
+        self.norm_first = _checks.check_flag("norm_first", norm_first)
         self.dropout = nn.Dropout(dropout)
 
     def add(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -112,8 +118,38 @@ class _Residual(nn.Module):
         return normed
 
 
-class EncoderLayer(_Residual):
-    """Self-attention, then feed-forward, each with residual, dropout and norm.
+class _Layer(_Residual):
+    """The parts of both layers."""
+
+    has_memory: ClassVar[bool]
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        attention: AttentionFunction = scaled_dot_product_attention,
+        norm: Callable[[int], nn.Module] = LayerNorm,
+    ) -> None:
+        super().__init__(dropout, norm_first)
+        _checks.check_callable("norm", norm)
+        options: Any = {"dropout": dropout, "attention": attention}
+        # The order of the parts is that of the state dict, and of the random numbers.
+        self.self_attention = MultiHeadAttention(d_model, num_heads, **options)
+        if self.has_memory:
+            self.cross_attention = MultiHeadAttention(d_model, num_heads, **options)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
+        self.self_attention_norm = norm(d_model)
+        if self.has_memory:
+            self.cross_attention_norm = norm(d_model)
+        self.feed_forward_norm = norm(d_model)
+
+
+class EncoderLayer(_Layer):
+    """Apply self-attention, then feed-forward, each with residual, dropout and norm.
 
     Args:
         d_model, num_heads, d_ff: widths and heads, as in the parts
@@ -124,7 +160,9 @@ class EncoderLayer(_Residual):
         norm: makes a norm for a width; ``torch.nn.LayerNorm`` is the fused alternative
 
     Shape:
-        x: (B, S, d_model)    mask: bool, broadcastable to (B, H, S, S); True = may attend
+        x: (B, S, d_model)
+        mask: bool, True = may attend; broadcastable to (B, H, S, S), or (B, S, S) for all
+            heads, as in `MultiHeadAttention`
         returns: (B, S, d_model)
 
     Raises:
@@ -136,39 +174,23 @@ class EncoderLayer(_Residual):
     torch.Size([2, 5, 12])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        *,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        attention: AttentionFunction = scaled_dot_product_attention,
-        norm: Callable[[int], nn.Module] = LayerNorm,
-    ) -> None:
-        super().__init__(dropout, norm_first)
-        self.self_attention = MultiHeadAttention(
-            d_model, num_heads, dropout=dropout, attention=attention
-        )
-        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
-        self.self_attention_norm = norm(d_model)
-        self.feed_forward_norm = norm(d_model)
+    has_memory = False
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         x = self.add(x, self.self_attention_norm, lambda y: self.self_attention(y, y, y, mask))
         return self.add(x, self.feed_forward_norm, self.feed_forward)
 
 
-class DecoderLayer(_Residual):
-    """Self-attention, cross-attention to the memory, then feed-forward.
+class DecoderLayer(_Layer):
+    """Apply self-attention, cross-attention to the memory, then feed-forward.
 
     Args: as `EncoderLayer`.
 
     Shape:
         x: (B, L, d_model)    memory: (B, S, d_model)
-        tgt_mask: bool, broadcastable to (B, H, L, L), usually causal; True = may attend
-        memory_mask: bool, broadcastable to (B, H, L, S): the *source's* padding
+        tgt_mask: bool, True = may attend; broadcastable to (B, H, L, L), or (B, L, L) for
+            all heads; usually causal
+        memory_mask: the same for (B, H, L, S) or (B, L, S): the *source's* padding
         returns: (B, L, d_model)
 
     Raises:
@@ -180,28 +202,7 @@ class DecoderLayer(_Residual):
     torch.Size([2, 5, 12])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        *,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        attention: AttentionFunction = scaled_dot_product_attention,
-        norm: Callable[[int], nn.Module] = LayerNorm,
-    ) -> None:
-        super().__init__(dropout, norm_first)
-        self.self_attention = MultiHeadAttention(
-            d_model, num_heads, dropout=dropout, attention=attention
-        )
-        self.cross_attention = MultiHeadAttention(
-            d_model, num_heads, dropout=dropout, attention=attention
-        )
-        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
-        self.self_attention_norm = norm(d_model)
-        self.cross_attention_norm = norm(d_model)
-        self.feed_forward_norm = norm(d_model)
+    has_memory = True
 
     def forward(
         self,

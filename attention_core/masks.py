@@ -1,4 +1,4 @@
-"""Who may look at whom. One polarity throughout: True = may attend.
+"""Masks: which query may attend to which key. True always means "may attend".
 
 Combine masks with ``&``: ``padding_mask(ids, pad_id) & causal_mask(L)`` has shape
 (B, 1, L, L). For ``torch.nn.MultiheadAttention``, where True means the opposite,
@@ -12,7 +12,7 @@ from attention_core import _checks
 
 
 def causal_mask(length: int, *, device: torch.device | str | None = None) -> Tensor:
-    """True = may attend: position i sees positions 0 to i, itself included.
+    """Let position i attend to positions 0 to i, itself included (True = may attend).
 
     For the newest L of S positions, as in decoding with a cache, take the last rows:
     ``causal_mask(S)[-L:]``. (``is_causal=True`` in torch aligns the first rows instead,
@@ -32,20 +32,24 @@ def causal_mask(length: int, *, device: torch.device | str | None = None) -> Ten
             [ True,  True, False],
             [ True,  True,  True]])
     """
-    _checks.check_count("length", length, minimum=0)
+    length = _checks.check_count("length", length, minimum=0)
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """True = may attend: real tokens may be looked at, padding may not.
+    """Let every query attend to real tokens and not to padding (True = may attend).
 
-    The mask speaks of keys, so it is spread over heads and queries. Rows that belong to
-    padded *queries* still hold weights. Whatever reads these rows later leaves them out:
-    the next layer and the decoder by this mask, the loss by skipping them.
+    The mask is about keys and the same for all heads and queries. Rows of padded *queries*
+    still hold weights; the next layer and the decoder skip these rows by this mask, the
+    loss by their labels.
+
+    Args:
+        pad_id: the id of padding; one that occurs nowhere, such as -100, hides nothing
 
     Shape:
         ids: (B, S) integers
-        returns: (B, 1, 1, S), bool
+        returns: (B, 1, 1, S), bool, for scores with heads, (B, H, L, S). For scores
+            without heads, (B, L, S), use ``mask.squeeze(1)``.
 
     Raises:
         ValueError: ids does not have two axes
@@ -55,6 +59,24 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     tensor([[[[ True,  True, False]]]])
     """
     _checks.check_ids("ids", ids)
-    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
-        raise TypeError(f"pad_id must be an int, got {type(pad_id).__name__} {pad_id!r}")
-    return (ids != pad_id)[:, None, None, :]
+    pad_id = _checks.check_int("pad_id", pad_id)
+    return ~has_id(ids, pad_id)[:, None, None, :]
+
+
+def has_id(ids: Tensor, token_id: int) -> Tensor:
+    """Find where ``ids`` equals ``token_id``; one that the dtype cannot hold equals none.
+
+    Torch's own ``==`` first casts the number to the tensor's dtype, where it may become
+    another one: in uint8, 256 becomes 0.
+
+    Shape:
+        ids: any shape, integers
+        returns: the same shape, bool
+
+    >>> has_id(torch.tensor([0, 7], dtype=torch.uint8), 256)
+    tensor([False, False])
+    """
+    limits = torch.iinfo(ids.dtype)
+    if limits.min <= token_id <= limits.max:
+        return ids == token_id
+    return torch.zeros_like(ids, dtype=torch.bool)

@@ -1,13 +1,15 @@
-"""Seeing the weights of a run without changing what any function returns."""
+"""Record the weights of a run without changing what any function returns."""
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
 from attention_core.attention import AdditiveAttention, MultiHeadAttention
-from attention_core.functional import AttentionFunction, attention_weights
+from attention_core.functional import attention_weights
 
 
 @contextmanager
@@ -16,7 +18,11 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
     The weights are those before dropout, so that each row sums to 1 (or to 0 if nothing
     may be attended); they are the same for the explicit and the fused function. A module
-    that runs several times keeps the weights of its last run.
+    that runs several times keeps the weights of its last run. One that stands in the
+    model under several names is recorded under the first.
+
+    Blocks may be nested or overlap. Copies and pickles made inside a block are those of
+    the model as it was before, and record nothing.
 
     Yields:
         name of the module -> weights (B, H, L, S), without gradient; H = 1 for
@@ -32,39 +38,80 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     with ExitStack() as undo:
         for name, module in model.named_modules():
             if isinstance(module, MultiHeadAttention):
-                undo.callback(setattr, module, "attention", module.attention)
-                module.attention = _recording(module.attention, recorded, name)
+                undo.callback(_listen(module, "attention", _recompute, recorded, name))
             elif isinstance(module, AdditiveAttention):
-                undo.callback(_restore_weights, module, vars(module).get("weights"))
-                module.weights = _recording_weights(  # type: ignore[method-assign]
-                    module.weights, recorded, name
-                )
+                undo.callback(_listen(module, "weights", _as_returned, recorded, name))
         yield recorded
 
 
-def _recording(
-    attention: AttentionFunction, recorded: dict[str, Tensor], name: str
-) -> AttentionFunction:
-    def wrapped(
-        q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, /, *, dropout_p: float
-    ) -> Tensor:
-        recorded[name] = attention_weights(q.detach(), k.detach(), mask)
-        return attention(q, k, v, mask, dropout_p=dropout_p)
-
-    return wrapped
+def _recompute(result: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
+    """The weights of dot-product attention, which returns their mixture only."""
+    return attention_weights(q.detach(), k.detach(), mask)
 
 
-def _restore_weights(module: AdditiveAttention, before: Any) -> None:
-    """Back to the method of the class, or to the recording of an outer block."""
-    del module.weights
-    if before is not None:
-        module.weights = before  # type: ignore[method-assign]
+def _as_returned(result: Tensor, *_: Any, **__: Any) -> Tensor:
+    """The weights of additive attention, which are what was returned."""
+    return result.detach().unsqueeze(1)  # (B, 1, L, S)
 
 
-def _recording_weights(weights: Any, recorded: dict[str, Tensor], name: str) -> Any:
-    def wrapped(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-        result: Tensor = weights(query, key, mask)
-        recorded[name] = result.detach().unsqueeze(1)  # (B, 1, L, S)
+class _Recorder:
+    """Stand in for a module's function and pass on the weights of each call.
+
+    It serves one module while a block runs. A copy or a pickle of the module therefore
+    holds the function itself.
+    """
+
+    def __init__(self, function: Any, weights: Callable[..., Tensor]) -> None:
+        self.function, self.weights = function, weights
+        self.listeners: list[Callable[[Tensor], None]] = []
+        self.found: dict[str, Any] = {}  # what stood in its place, if anything
+
+    def __call__(self, *arguments: Any, **options: Any) -> Tensor:
+        result: Tensor = self.function(*arguments, **options)
+        if self.listeners:
+            options.pop("dropout_p", None)
+            weights = self.weights(result, *arguments, **options)
+            for listener in self.listeners:
+                listener(weights)
         return result
 
-    return wrapped
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self.function, memo)
+
+    def __reduce__(self) -> Any:
+        return _itself, (self.function,)
+
+
+def _itself(function: Any) -> Any:
+    return function
+
+
+def _listen(
+    module: nn.Module,
+    attribute: str,
+    weights: Callable[..., Tensor],
+    recorded: dict[str, Tensor],
+    name: str,
+) -> Callable[[], None]:
+    """Record the calls of ``module.attribute``; returns a function that undoes this.
+
+    The recorder stands in the module's ``__dict__``, where it hides a method of the class
+    or a submodule of that name. Blocks that overlap share it, and the last one to end
+    leaves the ``__dict__`` as the first one found it.
+    """
+    own = vars(module)
+    recorder = own.get(attribute)
+    if not isinstance(recorder, _Recorder):
+        recorder = _Recorder(getattr(module, attribute), weights)
+        recorder.found = {attribute: own[attribute]} if attribute in own else {}
+        own[attribute] = recorder
+    listener = partial(recorded.__setitem__, name)
+    recorder.listeners.append(listener)
+
+    def undo() -> None:
+        recorder.listeners.remove(listener)
+        if not recorder.listeners:
+            own.pop(attribute, None)
+            own.update(recorder.found)
+
+    return undo

@@ -139,6 +139,19 @@ def blocked_keys_do_not_matter(attention: Any) -> None:
 
 
 @law(ATTENTION)
+def hidden_values_are_never_mixed_in(attention: Any) -> None:
+    """A hidden value has weight 0: 0 times a number is 0, and 0 times ∞ is NaN, not ∞."""
+    q, k, v = _qkv(2, 3)
+    before = attention(q, k, v, REAL)
+    after = attention(q, k, v.masked_fill(~REAL.mT, 1e300), REAL)
+    _same(after, before, "a hidden value of 1e300 changes the result")
+    for number in (math.inf, -math.inf, math.nan):
+        after = attention(q, k, v.masked_fill(~REAL.mT, number), REAL)
+        mixed = (~after.isnan() & (after != before)).sum()
+        assert mixed == 0, f"a hidden value of {number} makes {mixed} other numbers"
+
+
+@law(ATTENTION)
 def empty_rows_give_zeros(attention: Any) -> None:
     """A query that may attend to nothing takes nothing along; a convention, as in torch."""
     q, k, v = _qkv()

@@ -50,6 +50,14 @@ def test_additive_attention_equals_loops_in_values_and_gradients(dtype, kind):
     assert_same(*results, dtype)
 
 
+@pytest.mark.parametrize("kind", MASKS)
+def test_masks_of_multi_head_attention_fit_if_they_are_the_same_for_all_heads(kind):
+    ours, x = additive()
+    allowed = additive_mask(kind)
+    with_heads = allowed if allowed is None or allowed.dim() == 2 else allowed.unsqueeze(1)
+    assert_same(ours(*x, with_heads), ours(*x, allowed))
+
+
 def _additive_loops(m, query, key, value, allowed):
     output = torch.zeros(B, L, D_V, dtype=query.dtype)
     for b in range(B):

@@ -1,5 +1,6 @@
 """alternatives.py: operations are those that torch counts, paths those that signals take."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -37,6 +38,34 @@ def test_local_attention_is_attention_in_a_band(radius):
         strict=True,
     ):
         assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("radius", [0, 2])
+def test_local_attention_of_no_tokens_is_empty_with_empty_gradients(radius):
+    x = torch.zeros(2, 0, 5, requires_grad=True)
+    output = local_attention(x, x, torch.zeros(2, 0, 7), radius)
+    assert output.shape == (2, 0, 7)
+    assert torch.autograd.grad(output.sum(), x)[0].shape == x.shape
+
+
+@pytest.mark.parametrize("shapes", [((), (2, 3), (3,)), ((2, 1), (3,), ()), ((), (), (4,))])
+def test_leading_axes_of_local_attention_are_broadcast(shapes):
+    g = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(*s, 13, d, generator=g) for s, d in zip(shapes, (5, 5, 7), strict=True))
+    full = scaled_dot_product_attention(q, k, v, band(13, 2))
+    assert_close(local_attention(q, k, v, 2), full, rtol=1e-12, atol=1e-12)
+
+
+def test_numpy_numbers_are_accepted_and_give_numbers_of_python():
+    n, d, three = np.int64(7), np.int32(11), np.uint8(3)
+    for kind in KINDS:
+        counted = layer_operations(kind, n, d, kernel=three, radius=three)
+        assert counted == layer_operations(kind, 7, 11, kernel=3, radius=3)
+        steps = path_length(kind, n, kernel=three, radius=three)
+        assert steps == path_length(kind, 7, kernel=3, radius=3)
+        assert type(counted) is type(steps) is int
+    x = torch.randn(5, 4)
+    assert torch.equal(local_attention(x, x, x, np.int64(2)), local_attention(x, x, x, 2))
 
 
 class Attention(nn.Module):
@@ -150,6 +179,21 @@ ERRORS = [
     (lambda: local_attention(q, q, q, -1), ValueError, "radius must be at least 0, got -1"),
     (lambda: local_attention(q, q, q, 1.0), TypeError, "radius must be an int"),
     (lambda: local_attention(q, q.long(), q, 1), TypeError, "k must be a floating-point"),
+    (lambda: local_attention(q.double(), q, q, 1), TypeError, "q and k must have the same dtype"),
+    (
+        lambda: local_attention(q, q, q.half(), 1),
+        TypeError,
+        "got q torch.float32, k torch.float32, v",
+    ),
+    (lambda: local_attention(q[..., :0], q[..., :0], q, 1), ValueError, "the same width d_k >= 1"),
+    (
+        lambda: local_attention(q, q.new_zeros(3, 5, 3), q, 1),
+        ValueError,
+        r"leading axes of q and k must be equal or 1, got q \(2, 5, 3\) and k \(3, 5, 3\)",
+    ),
+    (lambda: local_attention(q, q, q.new_zeros(3, 5, 3), 1), ValueError, "axes of scores and v"),
+    (lambda: local_attention(q, q, q, "1"), TypeError, "radius must be an int, got str '1'"),
+    (lambda: path_length("convolutional", 3, dilated="no"), TypeError, "dilated must be True or F"),
     (lambda: local_attention(q[0, 0], q, q, 1), ValueError, "q must have at least 2 axes"),
     (lambda: layer_operations("lstm", 3, 4), ValueError, "kind must be one of self-attention, re"),
     (lambda: layer_operations("recurrent", 0, 4), ValueError, "n must be at least 1, got 0"),

@@ -156,8 +156,32 @@ def test_each_head_sees_whole_tokens_on_its_own_slice_of_the_width():
     x = torch.arange(8.0).view(1, 2, 4)
     first_only = torch.tensor([[True, False]])
     assert torch.equal(attend(x, x, x, first_only)[0], torch.tensor([[0.0, 1, 2, 3]] * 2))
-    per_head = torch.tensor([[[True, False]], [[False, True]]])  # (H, 1, S)
+    per_head = torch.tensor([[[[True, False]], [[False, True]]]])  # (1, H, 1, S)
     assert torch.equal(attend(x, x, x, per_head)[0], torch.tensor([[0.0, 1, 6, 7]] * 2))
+
+
+# ----------------------------------------------------------------------- masks
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": F.scaled_dot_product_attention}])
+@pytest.mark.parametrize("heads", [1, B, 3])  # (with as many heads as sentences, too)
+def test_a_mask_of_3_axes_is_one_for_each_sentence_and_the_same_for_all_heads(heads, options):
+    ours = filled(MultiHeadAttention(6 * heads, heads, **options))
+    query, key = randn(B, L, 6 * heads), randn(B, S, 6 * heads, seed=1)
+    allowed = mask("random")[:, 0]  # (B, L, S)
+    each = [ours(query[b : b + 1], key[b : b + 1], key[b : b + 1], allowed[b]) for b in range(B)]
+    assert_same(ours(query, key, key, allowed), torch.cat(each))
+    for_all = allowed[:1]  # (1, L, S)
+    assert_same(ours(query, key, key, for_all), ours(query, key, key, for_all[0]))
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": F.scaled_dot_product_attention}])
+def test_one_query_for_all_sentences_takes_a_mask_for_each(options):
+    ours, (query, key, value) = attend(**options), inputs()
+    expected = ours(query[:1].expand(B, L, D_MODEL), key, value, mask("random"))
+    assert_same(ours(query[:1], key, value, mask("random")), expected)
+    same = [ours(query[:1], key, value, m) for m in (mask("padding"), mask("padding")[:, 0])]
+    assert_same(*same)
 
 
 # -------------------------------------------------------------------- dropout

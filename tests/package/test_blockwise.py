@@ -299,6 +299,8 @@ def test_refuses_what_the_explicit_formula_refuses_in_the_same_words(spoil):
     [
         ({"block_size": 0}, ValueError, "block_size must be at least 1, got 0"),
         ({"block_size": 2.0}, TypeError, "block_size must be an int, got float 2.0"),
+        ({"block_size": 2, "dropout_p": "0"}, TypeError, "dropout_p must be a number, got str '0'"),
+        ({"block_size": 2, "dropout_p": float("nan")}, ValueError, "between 0 and 1, got nan"),
         (
             {"block_size": 2, "dropout_p": 0.1},
             ValueError,

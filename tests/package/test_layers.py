@@ -9,6 +9,7 @@ from samples import (
     D_FF,
     D_MODEL,
     EXACT,
+    HALF,
     MASKS_FOR_TORCH,
     B,
     H,
@@ -22,6 +23,7 @@ from samples import (
     randn,
 )
 from torch import nn
+from torch.testing import assert_close
 
 from attention_core import (
     DecoderLayer,
@@ -123,6 +125,33 @@ def test_norm_and_feed_forward_equal_plain_numpy():
         assert_same(module(x).detach(), torch.from_numpy(function(x.numpy(), state)))
 
 
+@pytest.mark.parametrize("dtype", HALF)
+def test_layer_norm_of_half_precision_computes_in_float32(dtype):
+    # By hand: mean 0, and 300² = 90,000 is beyond the range of float16.
+    x = torch.tensor([[300.0, -300.0]], dtype=dtype)
+    assert LayerNorm(2).to(dtype)(x).tolist() == [[1, -1]]
+    # The square of eps = 1e-8 would be 0 in float16, and 1 / 0 times 0 is NaN.
+    for constant in (0.0, 0.1, 300.0, 60000.0):
+        x = torch.full((3, 7), constant, dtype=dtype)
+        assert (LayerNorm(7, eps=1e-8).to(dtype)(x) == 0).all()
+    # 4,096 numbers between 0 and 64: their sum, 131,072, is beyond float16.
+    x = torch.arange(4096).to(dtype) / 64
+    ours, theirs = LayerNorm(4096).to(dtype), nn.LayerNorm(4096).to(dtype)
+    assert ours(x).dtype == dtype
+    assert_same(ours(x), theirs(x), dtype)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_layer_norm_of_half_precision_has_the_gradients_of_torch(dtype):
+    ours, theirs = filled(LayerNorm(D_MODEL), dtype), filled(nn.LayerNorm(D_MODEL), dtype)
+    results = []
+    for norm in (ours, theirs):
+        x = (200 * randn(B, L, D_MODEL)).to(dtype).requires_grad_()
+        norm(x).square().sum().backward()
+        results.append((norm(x), x.grad, gradients(norm)))
+    assert_close(*results, rtol=3e-2, atol=3e-2)
+
+
 # --------------------------------------------------------------------- layers
 
 SOURCE, TARGET = [(B, S, D_MODEL)], [(B, L, D_MODEL), (B, S, D_MODEL)]
@@ -177,6 +206,21 @@ def test_decoder_layer_equals_torch_in_values_and_gradients(dtype, norm_first, k
         dtype,
     )
     assert_same(gradients(ours), decoder_layer_state(theirs, gradient), dtype)
+
+
+def test_masks_of_3_axes_are_one_for_each_sentence_also_with_as_many_heads_as_sentences():
+    encoder, decoder = EncoderLayer(8, B, D_FF), DecoderLayer(8, B, D_FF)
+    x, memory = randn(B, L, 8), randn(B, S, 8, seed=1)
+    own, cross = mask("random", L, L)[:, 0], mask("random", L, S)[:, 1]
+    filled(encoder), filled(decoder)
+
+    def alone(b):
+        y, masks = x[b : b + 1], {"tgt_mask": own[b], "memory_mask": cross[b]}
+        return encoder(y, own[b]), decoder(y, memory[b : b + 1], **masks)
+
+    together = encoder(x, own), decoder(x, memory, tgt_mask=own, memory_mask=cross)
+    for ours, parts in zip(together, zip(*map(alone, range(B)), strict=True), strict=True):
+        assert_same(ours, torch.cat(parts))
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 import torch
 
@@ -41,6 +42,31 @@ def test_padding_mask_is_true_on_real_tokens(dtype):
     assert torch.equal(padding_mask(ids, pad_id=6)[0, 0, 0], torch.tensor([True, False, True]))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "pad_id", "alias"),
+    [
+        (torch.uint8, 256, 0),
+        (torch.uint8, -1, 255),
+        (torch.int8, 200, -56),
+        (torch.int16, 2**16, 0),
+        (torch.int32, 2**32, 0),
+        (torch.int64, 2**64, 0),
+        (torch.int64, 2**63, -(2**63)),
+    ],
+)
+def test_an_id_that_the_dtype_cannot_hold_hides_nothing(dtype, pad_id, alias):
+    # Cast to the dtype, as torch's comparison does, pad_id would become the alias.
+    ids = torch.tensor([[alias, 7]], dtype=dtype)
+    assert padding_mask(ids, pad_id).tolist() == [[[[True, True]]]]
+    assert padding_mask(ids, alias).tolist() == [[[[False, True]]]]
+
+
+def test_numpy_numbers_are_accepted():
+    ids = torch.tensor([[5, 0]])
+    assert torch.equal(padding_mask(ids, np.int32(0)), padding_mask(ids, 0))
+    assert torch.equal(causal_mask(np.int64(3)), causal_mask(3))
+
+
 def test_padding_and_causal_masks_combine():
     mask = padding_mask(torch.tensor([[5, 6, 0]]), pad_id=0) & causal_mask(3)
     assert mask.shape == (1, 1, 3, 3)
@@ -73,6 +99,11 @@ def test_padding_and_causal_masks_combine():
             lambda: padding_mask(torch.zeros(2, 3).long(), None),
             TypeError,
             "pad_id must be an int, got NoneType None",
+        ),
+        (
+            lambda: padding_mask(torch.zeros(2, 3).long(), True),
+            TypeError,
+            "pad_id must be an int, got bool True",
         ),
     ],
 )

@@ -1,5 +1,7 @@
 """attention.py, layers.py: every bad argument is named, with the rule and what was given."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,7 @@ def zeros(*shape):
     return torch.zeros(*shape)
 
 
+NAN, INF = float("nan"), float("inf")
 X, Y = zeros(2, 5, 12), zeros(2, 7, 12)  # 3 heads, width 12
 
 
@@ -60,6 +63,50 @@ WHEN_MADE = [
         ValueError,
         "dropout must lie between 0 and 1, got nan",
     ),
+    (
+        lambda: MultiHeadAttention(8, 2, dropout="0.1"),
+        TypeError,
+        r"dropout must be a number, got str '0\.1'",
+    ),
+    (lambda: EncoderLayer(8, 2, 8, dropout=True), TypeError, "dropout must be .* got bool True"),
+    (
+        lambda: DecoderLayer(8, 2, 8, dropout=None),
+        TypeError,
+        "dropout must be .* got NoneType None",
+    ),
+    (lambda: FeedForward(4, 8, dropout=[0.1]), TypeError, r"dropout must be .* got list \[0\.1\]"),
+    (
+        lambda: FeedForward(4, 8, dropout=torch.tensor(0.1)),
+        TypeError,
+        "dropout must be a number, got Tensor",
+    ),
+    (
+        lambda: MultiHeadAttention(8, 2, bias="no"),
+        TypeError,
+        "bias must be True or False, got str 'no'",
+    ),
+    (
+        lambda: EncoderLayer(8, 2, 8, norm_first="False"),
+        TypeError,
+        "norm_first must be True or False, got str 'False'",
+    ),
+    (
+        lambda: DecoderLayer(8, 2, 8, norm_first=0),
+        TypeError,
+        "norm_first must be True or False, got int 0",
+    ),
+    (
+        lambda: MultiHeadAttention(8, 2, attention="fused"),
+        TypeError,
+        "attention must be callable, got str 'fused'",
+    ),
+    (
+        lambda: EncoderLayer(8, 2, 8, norm=None),
+        TypeError,
+        "norm must be callable, got NoneType None",
+    ),
+    (lambda: FeedForward(torch.tensor(4), 8), TypeError, "d_model must be an int, got Tensor"),
+    (lambda: FeedForward(4, np.float64(8)), TypeError, "d_ff must be an int, got float64"),
     (lambda: FeedForward(4, 8, dropout=1.01), ValueError, r"dropout must lie .* got 1\.01"),
     (lambda: FeedForward(0, 8), ValueError, "d_model must be at least 1, got 0"),
     (lambda: FeedForward(4, 0), ValueError, "d_ff must be at least 1, got 0"),
@@ -67,9 +114,12 @@ WHEN_MADE = [
     (lambda: EncoderLayer(8, 2, -1), ValueError, "d_ff must be at least 1, got -1"),
     (lambda: LayerNorm(0), ValueError, "d_model must be at least 1, got 0"),
     (lambda: LayerNorm([4]), TypeError, r"d_model must be an int, got list \[4\]"),
-    (lambda: LayerNorm(4, eps=0), ValueError, "eps must be positive, got 0"),
-    (lambda: LayerNorm(4, eps=-1e-5), ValueError, "eps must be positive, got -1e-05"),
-    (lambda: LayerNorm(4, eps=float("nan")), ValueError, "eps must be positive, got nan"),
+    (lambda: LayerNorm(4, eps=0), ValueError, "eps must be positive and finite, got 0"),
+    (lambda: LayerNorm(4, eps=-1e-5), ValueError, "eps must be positive and finite, got -1e-05"),
+    (lambda: LayerNorm(4, eps=NAN), ValueError, "eps must be positive and finite, got nan"),
+    (lambda: LayerNorm(4, eps=INF), ValueError, "eps must be positive and finite, got inf"),
+    (lambda: LayerNorm(4, eps="1e-5"), TypeError, "eps must be a number, got str '1e-5'"),
+    (lambda: LayerNorm(4, eps=True), TypeError, "eps must be a number, got bool True"),
     (lambda: AdditiveAttention(0, 5, 7), ValueError, "d_query must be at least 1, got 0"),
     (lambda: AdditiveAttention(3, 0, 7), ValueError, "d_key must be at least 1, got 0"),
     (lambda: AdditiveAttention(3, 5, 0), ValueError, "d_hidden must be at least 1, got 0"),
@@ -208,7 +258,14 @@ WRONG_MASKS = [
         ValueError,
         r"mask must broadcast to .* \(\.\.\., L, S\) = \(2, 3, 5, 7\), got mask \(2, 7\)",
     ),
-    (torch.ones(2, 5, 7).bool(), ValueError, r"= \(2, 3, 5, 7\), got mask \(2, 5, 7\)"),
+    (
+        torch.ones(3, 5, 7).bool(),
+        ValueError,
+        r"= \(2, 5, 7\), got mask \(3, 5, 7\); a mask of 3 axes is \(B, L, S\); "
+        r"one for each head has 4, \(1, H, L, S\)",
+    ),
+    (torch.ones(2, 7, 5).bool(), ValueError, r"= \(2, 5, 7\), got mask \(2, 7, 5\)"),
+    (torch.ones(2, 5, 7), TypeError, r"mask must be bool .* got dtype torch\.float32"),
     (torch.ones(7, 5).bool(), ValueError, r"= \(2, 3, 5, 7\), got mask \(7, 5\)"),
     (torch.ones(1, 2, 3, 5, 7).bool(), ValueError, r"got mask \(1, 2, 3, 5, 7\)"),
 ]
@@ -232,7 +289,8 @@ def test_a_wrong_mask_is_refused_by_the_explicit_and_the_fused_function(mask, er
     [
         (torch.ones(4, 6), TypeError, r"mask must be bool .* got dtype torch\.float32"),
         (torch.ones(2, 6).bool(), ValueError, r"= \(2, 4, 6\), got mask \(2, 6\)"),
-        (torch.ones(2, 1, 4, 6).bool(), ValueError, r"= \(2, 4, 6\), got mask \(2, 1, 4, 6\)"),
+        (torch.ones(2, 3, 4, 6).bool(), ValueError, r"= \(2, 1, 4, 6\), got mask \(2, 3, 4, 6\)"),
+        (torch.ones(2, 1, 4, 7).bool(), ValueError, r"= \(2, 1, 4, 6\), got mask \(2, 1, 4, 7\)"),
     ],
 )
 def test_a_wrong_mask_of_additive_attention_is_refused(mask, error, text):
@@ -252,3 +310,42 @@ def test_a_wrong_mask_of_a_layer_is_refused(name):
 def test_probabilities_of_0_and_1_are_allowed():
     for p in (0, 0.0, 1, 1.0):
         assert EncoderLayer(8, 2, 8, dropout=p).dropout.p == p
+
+
+OTHERS = [torch.float16, torch.bfloat16, torch.float64]
+CALLS = {
+    "query": lambda x: attend(x(X), Y, Y),
+    "key": lambda x: attend(X, x(Y), Y),
+    "value": lambda x: attend(X, Y, x(Y), attention=F.scaled_dot_product_attention),
+    "query of additive attention": lambda x: add(x(Q3), K5, V8),
+    "key of additive attention": lambda x: add(Q3, x(K5), V8),
+    "value of additive attention": lambda x: add(Q3, K5, x(V8)),
+    "x of feed-forward": lambda x: FeedForward(12, 8)(x(X)),
+    "x of layer norm": lambda x: LayerNorm(12)(x(X)),
+    "query of an encoder layer": lambda x: EncoderLayer(12, 3, 8)(x(X)),
+    "key of a decoder layer": lambda x: DecoderLayer(12, 3, 8)(X, x(Y)),
+}
+
+
+@pytest.mark.parametrize("dtype", OTHERS)
+@pytest.mark.parametrize("name", CALLS)
+def test_an_input_of_another_dtype_than_the_parameters_is_named(name, dtype):
+    argument = name.split()[0]
+    text = (
+        f"{argument} must have the dtype of the module's parameters, "
+        f"got {argument} {dtype} and parameters torch.float32"
+    )
+    with pytest.raises(TypeError, match=re.escape(text)):
+        CALLS[name](lambda x: x.to(dtype))
+
+
+def test_numpy_numbers_are_accepted_and_kept_as_numbers_of_python():
+    layer = EncoderLayer(np.int64(8), np.int32(2), np.uint8(8), dropout=np.float32(0.5))
+    attention = layer.self_attention
+    kept = [attention.d_model, attention.num_heads, layer.feed_forward.inner.out_features]
+    assert kept == [8, 2, 8]
+    assert [type(x) for x in kept] == [int] * 3
+    assert type(attention.dropout) is type(layer.dropout.p) is float
+    additive = AdditiveAttention(np.int64(3), np.int64(5), np.int64(7))
+    assert type(additive.d_query) is type(additive.d_key) is int
+    assert type(LayerNorm(np.int64(4), eps=np.float64(1e-5)).eps) is float

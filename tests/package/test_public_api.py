@@ -113,15 +113,6 @@ def test_every_public_name_is_documented_with_its_shape_and_an_example(name):
     assert ("Shape:" in doc) != (name in NO_SHAPE)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["attention_weights", "scaled_dot_product_attention", "causal_mask", "padding_mask"],
-)
-def test_the_polarity_of_masks_stands_in_the_first_line(name):
-    first_line = getattr(attention_core, name).__doc__.splitlines()[0]
-    assert "may attend" in first_line
-
-
 def test_importing_the_package_needs_torch_only():
     code = (
         "import sys, attention_core; "

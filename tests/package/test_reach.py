@@ -65,6 +65,27 @@ def test_no_gradient_is_recorded():
         (lambda x: x, torch.zeros(3, 2).long(), TypeError, "x must be a floating-point tensor"),
         (lambda x: x.sum(), torch.zeros(3, 2), ValueError, r"function\(x\) must have at least 2"),
         (lambda x: x > 0, torch.zeros(3, 2), TypeError, r"function\(x\) must be a floating"),
+        (lambda x: x, torch.zeros(0, 2), ValueError, r"x must have no empty axis, got .* \(0, 2\)"),
+        (lambda x: x, torch.zeros(3, 0), ValueError, r"x must have no empty axis, got .* \(3, 0\)"),
+        (lambda x: x, torch.zeros(0, 3, 2), ValueError, r"x must have no empty axis"),
+        (
+            lambda x: x[:0],
+            torch.zeros(3, 2),
+            ValueError,
+            r"function\(x\) must have no empty axis, got shape \(0, 2\)",
+        ),
+        (
+            lambda x: x / 0,
+            torch.zeros(3, 2),
+            ValueError,
+            r"function\(x\) must be finite, got NaN or infinity in 6 places",
+        ),
+        (
+            lambda x: (1 - x[..., 1:] * (x[..., 1:] > 1)).sqrt(),
+            torch.zeros(3, 2),
+            ValueError,
+            r"function\(x\) with token 0 changed must be finite, got NaN or infinity in 1 places",
+        ),
     ],
 )
 def test_errors(function, x, error, text):

@@ -1,6 +1,7 @@
 """recording.py: the weights seen are those used, and looking changes nothing."""
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from attention_core import (
     causal_mask,
     padding_mask,
     record_attention,
+    scaled_dot_product_attention,
     split_heads,
 )
 
@@ -128,6 +130,98 @@ def test_after_the_block_the_module_is_as_before(make):
     module(X, MEMORY, MEMORY)
     assert not weights
     copy.deepcopy(module)
+
+
+def both():
+    """A model with each kind of attention; one of them stands in it twice."""
+    twice = attend()
+    return nn.ModuleDict({"one": twice, "two": additive(), "three": twice})
+
+
+def run(model):
+    output = model["one"](X, MEMORY, MEMORY)
+    return model["two"](output, MEMORY, MEMORY)
+
+
+COPIES = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "deepcopy of a pickle": lambda model: copy.deepcopy(pickle.loads(pickle.dumps(model))),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_made_inside_the_block_records_nothing_and_has_its_own_parameters(name):
+    model = both()
+    with record_attention(model) as weights:
+        twin = COPIES[name](model)
+        run(twin)
+        assert not weights
+    run(twin)
+    assert not weights
+    assert twin["one"].attention is model["one"].attention is scaled_dot_product_attention
+    assert twin["three"] is twin["one"]
+    # The copy computes with its own numbers, and can be looked at like any model.
+    for parameter in twin.parameters():
+        parameter.data *= 2
+    with record_attention(twin) as own, record_attention(model) as weights:
+        assert not torch.equal(run(twin), run(model))
+    q, k = (linear(x) for linear, x in [(twin["one"].q_proj, X), (twin["one"].k_proj, MEMORY)])
+    assert_same(own["one"], attention_weights(split_heads(q, H), split_heads(k, H)).detach())
+    assert_same(
+        own["two"][:, 0], twin["two"].weights(twin["one"](X, MEMORY, MEMORY), MEMORY).detach()
+    )
+
+
+def test_a_module_that_stands_in_a_model_twice_is_recorded_once_and_restored():
+    model = both()
+    before = [vars(module).copy() for module in model.modules()]
+    with record_attention(model) as weights:
+        run(model)
+    assert list(weights) == ["one", "two"]
+    assert [vars(module) for module in model.modules()] == before
+
+
+@pytest.mark.parametrize("make", [attend, additive])
+def test_blocks_may_overlap(make):
+    module = make()
+    before = vars(module).copy()
+    first, second = record_attention(module), record_attention(module)
+    early, late = first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    module(X, MEMORY, MEMORY)
+    assert not early
+    assert late[""].shape[-2:] == (L, S)
+    second.__exit__(None, None, None)
+    assert vars(module) == before
+
+
+@pytest.mark.parametrize("make", [attend, additive])
+def test_an_error_inside_the_attention_leaves_the_module_as_it_was(make):
+    module = make()
+    before = vars(module).copy()
+    with pytest.raises(ValueError, match="same length S"), record_attention(module):
+        module(X, MEMORY, X)
+    assert vars(module) == before
+
+
+def test_an_attention_function_that_is_a_module_is_recorded_and_restored():
+    class Mixer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = nn.Parameter(torch.ones(()).double())
+
+        def forward(self, q, k, v, mask=None, *, dropout_p):
+            return self.gain * scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout_p)
+
+    module = attend(attention=Mixer())
+    names, before = list(module.state_dict()), vars(module).copy()
+    with record_attention(module) as weights:
+        module(X, MEMORY, MEMORY)
+        assert list(module.state_dict()) == names
+    assert weights[""].shape == (B, H, L, S)
+    assert vars(module) == before
+    assert isinstance(module.attention, Mixer)
 
 
 @pytest.mark.parametrize("make", [attend, additive])
