@@ -134,6 +134,28 @@ def test_exports_with_lengths_that_may_change():
 # -------------------------------------------------------------- saved weights
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_loaded_after_a_round_trip_give_the_same_logits(dtype):
+    src, tgt = batch()
+    model = build(torch.float32)
+    before, state = model(src, tgt), {n: x.clone() for n, x in model.state_dict().items()}
+    model.to(dtype).float()
+    model.load_state_dict(state)
+    assert torch.equal(model(src, tgt), before)
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_weights_loaded_into_a_model_made_on_meta_give_the_same_logits(assign):
+    src, tgt = batch()
+    model = build(torch.float32)
+    with torch.device("meta"):
+        other = Transformer(model.config).eval()
+    if not assign:
+        other.to_empty(device="cpu")
+    other.load_state_dict(model.state_dict(), assign=assign)
+    assert torch.equal(other(src, tgt), model(src, tgt))
+
+
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_weights_travel_by_state_dict(norm_first):
     src, tgt = batch()
