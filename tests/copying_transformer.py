@@ -94,7 +94,7 @@ def torch_logits(ours, theirs, src, tgt):
     c = ours.config
 
     def embed(ids, weight):
-        table = sinusoidal_encoding(ids.shape[1], c.d_model).to(weight)
+        table = sinusoidal_encoding(ids.shape[1], c.d_model, dtype=weight.dtype)
         return F.embedding(ids, weight) * math.sqrt(c.d_model) + table
 
     hidden = theirs(
