@@ -73,7 +73,7 @@ def test_decoding_is_the_same_with_a_cache_without_and_for_each_sentence_alone(
         model = build(attention=attention, num_layers=2, seed=seed)
         src, _ = batch(seed)
         # What the second sentence says at the fourth place, if it need not end, is its end.
-        endless = search(model, src, bos_id=1, eos_id=V_TGT, max_len=9, **more)
+        endless = search(model, src, bos_id=1, eos_id=None, max_len=9, **more)
         options = dict(bos_id=1, eos_id=endless[1, 3].item(), max_len=9, **more)
         together = search(model, src, **options)
         assert torch.equal(together, search(model, src, **options, use_cache=False))
@@ -91,7 +91,7 @@ def test_decoding_ends_at_the_models_own_limit_and_takes_an_empty_batch(attentio
     src, _ = batch()
     nothing = src[:0]
     for search in (greedy_decode, beam_search):
-        assert search(model, src, bos_id=1, eos_id=V_TGT + 1, max_len=99).shape == (B, 11)
+        assert search(model, src, bos_id=1, eos_id=None, max_len=99).shape == (B, 11)
         assert search(model, nothing, bos_id=1, eos_id=2, max_len=9).shape[0] == 0
     assert model.encode(nothing).shape == (0, S if attention else 1, D_MODEL)
 
