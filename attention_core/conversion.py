@@ -7,53 +7,24 @@ to nothing gets zeros here and NaN there.
 """
 
 from functools import partial
-from typing import Any, cast, overload
+from typing import Any, cast
 
 from torch import nn
 
 from attention_core import _conversion as parts
-from attention_core._conversion import Norm
 from attention_core.attention import MultiHeadAttention
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
 from attention_core.layers import DecoderLayer, EncoderLayer, LayerNorm
 from attention_core.transformer import Decoder, Encoder, Transformer, TransformerConfig
 
 
-@overload
-def from_torch(
-    theirs: nn.MultiheadAttention, *, attention: AttentionFunction = ..., norm: Norm = ...
-) -> MultiHeadAttention: ...
-@overload
-def from_torch(
-    theirs: nn.TransformerEncoderLayer, *, attention: AttentionFunction = ..., norm: Norm = ...
-) -> EncoderLayer: ...
-@overload
-def from_torch(
-    theirs: nn.TransformerDecoderLayer, *, attention: AttentionFunction = ..., norm: Norm = ...
-) -> DecoderLayer: ...
-@overload
-def from_torch(
-    theirs: nn.TransformerEncoder, *, attention: AttentionFunction = ..., norm: Norm = ...
-) -> Encoder: ...
-@overload
-def from_torch(
-    theirs: nn.TransformerDecoder, *, attention: AttentionFunction = ..., norm: Norm = ...
-) -> Decoder: ...
-@overload
-def from_torch(
-    theirs: nn.Transformer,
-    config: TransformerConfig,
-    *,
-    attention: AttentionFunction = ...,
-    norm: Norm = ...,
-) -> Transformer: ...
 def from_torch(
     theirs: nn.Module,
     config: TransformerConfig | None = None,
     *,
     attention: AttentionFunction = scaled_dot_product_attention,
-    norm: Norm = LayerNorm,
-) -> nn.Module:
+    norm: type[LayerNorm] | type[nn.LayerNorm] = LayerNorm,
+) -> Any:
     """Make our module with the numbers of torch's; both then compute the same.
 
     ``nn.MultiheadAttention`` becomes a `MultiHeadAttention`, ``nn.TransformerEncoderLayer`` an
@@ -105,19 +76,7 @@ def from_torch(
     return ours.train(theirs.training)
 
 
-@overload
-def to_torch(ours: MultiHeadAttention) -> nn.MultiheadAttention: ...
-@overload
-def to_torch(ours: EncoderLayer) -> nn.TransformerEncoderLayer: ...
-@overload
-def to_torch(ours: DecoderLayer) -> nn.TransformerDecoderLayer: ...
-@overload
-def to_torch(ours: Encoder) -> nn.TransformerEncoder: ...
-@overload
-def to_torch(ours: Decoder) -> nn.TransformerDecoder: ...
-@overload
-def to_torch(ours: Transformer) -> nn.Transformer: ...
-def to_torch(ours: nn.Module) -> nn.Module:
+def to_torch(ours: nn.Module) -> Any:
     """Make torch's module with the numbers of ours; the inverse of `from_torch`.
 
     Torch's has ``batch_first=True``. Turn masks over (``~mask``): in torch's True means

@@ -20,7 +20,7 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # and colours. Whatever a chapter should show does not belong here.
 OUTSIDE = """
 cache.LayerCache cache.Pair decoding.Translator fitting.Batches functional.AttentionFunction
-load_checkpoint save_checkpoint load_training save_training trained.save_trained
+from_torch to_torch load_checkpoint save_checkpoint load_training save_training trained.save_trained
 fitting.processes
 dates.SPLITS dates.FIRST dates.LAST dates.DAY_FORMS dates.join dates.chinese_date
 train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.arguments train.train train.main
