@@ -272,7 +272,7 @@ def to_layer(kind: type[_Layer], ours: Any) -> _Layer:
 
 
 def to_stack(kind: type[_Layer], ours: Any) -> _Layer:
-    layers = nn.ModuleList(to_layer(_LAYERS[type(ours)][1], each) for each in ours.layers)
+    layers: Any = nn.ModuleList(to_layer(_LAYERS[type(ours)][1], each) for each in ours.layers)
     norm = None
     if type(ours.norm) is not nn.Identity:
         norm = _copied_norm(ours.norm, nn.LayerNorm, layers[0].linear1.weight)

@@ -6,6 +6,7 @@ others means "blocked": hand over ``~mask`` when you change sides. A query that 
 to nothing gets zeros here and NaN there.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ def from_torch(
     config: TransformerConfig | None = None,
     *,
     attention: AttentionFunction = scaled_dot_product_attention,
-    norm: type[LayerNorm] | type[nn.LayerNorm] = LayerNorm,
+    norm: Callable[..., nn.Module] = LayerNorm,
 ) -> Any:
     """Make our module with the numbers of torch's; both then compute the same.
 
