@@ -73,20 +73,18 @@ def greedy_decode(
     tokens = ids.new_full((ids.shape[0], 1), bos_id)
     ended = torch.zeros_like(tokens, dtype=torch.bool)
     cache = model.new_cache() if use_cache else None
-    banned, end = None, -1 if eos_id is None else eos_id  # no token is -1
+    forbid, end = None, -1 if eos_id is None else eos_id  # no token is -1
     for step in range(1, min(max_len, model.config.max_len) + 1):
         new = tokens if cache is None else tokens[:, -1:]
         logits = model.decode(new, memory, memory_mask, cache=cache)[:, -1]
-        if banned is None:
-            banned = _never_written(logits, pad_id, bos_id, eos_id)
-        allowed = logits.index_fill(1, banned, -torch.inf)
-        choice = allowed.argmax(dim=-1, keepdim=True)
-        broken = ~(_has_choice(logits, allowed.gather(1, choice)) | ended)
+        if forbid is None:
+            forbid = _forbid(logits, pad_id, bos_id, eos_id)
+        top, choice = (logits + forbid).max(dim=-1, keepdim=True)
+        sound = (top - top == 0) | ended  # infinity less itself is NaN
+        if not sound.all():
+            raise _no_choice(step, ~sound[:, 0], logits)
         ended = ended | (choice == end)
-        some_broken, all_ended = torch.stack([broken.any(), ended.all()]).tolist()
-        if some_broken:
-            raise _no_choice(step, broken[:, 0], logits)
-        if all_ended:
+        if ended.all():
             break
         tokens = torch.cat([tokens, choice.masked_fill(ended, pad_id)], dim=1)
     return tokens[:, 1:].to(dtype)
@@ -196,25 +194,27 @@ def beam_search(
     done = [False] * B
     cache = model.new_cache() if use_cache else None
     first_row = torch.arange(B, device=ids.device)[:, None] * K
-    banned, end = None, -1 if eos_id is None else eos_id  # no token is -1
+    forbid, end = None, -1 if eos_id is None else eos_id  # no token is -1
     for length in range(1, limit + 1):
         new = tokens if cache is None else tokens[:, :, -1:]
         logits = model.decode(new.flatten(0, 1), memory, memory_mask, cache=cache)[:, -1]
         V = logits.shape[-1]
-        if banned is None:
-            banned = _never_written(logits, pad_id, bos_id, eos_id)
-        # Only the logits of hypotheses that may still win must be numbers.
-        stopped = torch.tensor(done, dtype=torch.bool, device=ids.device)
-        going = (running > -torch.inf) & ~stopped[:, None]
-        broken = going.flatten() & ~(logits.amax(dim=-1) < torch.inf)
-        if broken.any():
-            raise _no_choice(length, broken, logits, beam_size=K)
+        if forbid is None:
+            forbid = _forbid(logits, pad_id, bos_id, eos_id)
         # Half precision would make unequal sums equal; double stays double.
         precise = torch.promote_types(logits.dtype, torch.float32)
-        steps = torch.log_softmax(logits, dim=-1, dtype=precise).index_fill(1, banned, -torch.inf)
-        steps = steps.masked_fill(steps.isnan(), -torch.inf).view(B, K, V)  # nothing goes on
+        steps = torch.log_softmax(logits, dim=-1, dtype=precise)
+        # Sums are NaN where a logit is NaN or +inf, or all are -inf.
+        sums = (running.view(-1, 1) + steps).add_(forbid)
+        if sums.isnan().any():
+            stopped = torch.tensor(done, dtype=torch.bool, device=ids.device)
+            going = (running > -torch.inf) & ~stopped[:, None]
+            broken = going.flatten() & ~(logits.amax(dim=-1) < torch.inf)
+            if broken.any():
+                raise _no_choice(length, broken, logits, beam_size=K)
+            sums.masked_fill_(sums.isnan(), -torch.inf)  # nothing goes on from there
+        sums = sums.view(B, K * V)
         # Each beam has one EOS, so 2K candidates hold at least K that go on.
-        sums = (running[:, :, None] + steps).flatten(1)
         scores, flat = _first_topk(sums, min(2 * K, K * V))
         beams, choices = flat // V, flat % V
         ends = choices == end
@@ -232,8 +232,8 @@ def beam_search(
             cache.reorder((first_row + rows).flatten())
         for b, likeliest in enumerate(running[:, 0].tolist()):
             if likeliest == best[b] == -math.inf:
-                broken = going.flatten() & (torch.arange(B * K, device=ids.device) // K == b)
-                raise _no_choice(length, broken, logits, beam_size=K)
+                row = torch.arange(B * K, device=ids.device) == b * K
+                raise _no_choice(length, row, logits, beam_size=K)
             # log P only falls, so this is the best that a running hypothesis can reach.
             reach = max(
                 normalised_score(likeliest, n, length_penalty)
@@ -264,20 +264,19 @@ def _first_topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, indices.gather(1, order)
 
 
-def _never_written(logits: Tensor, pad_id: int, bos_id: int, eos_id: int | None) -> Tensor:
-    """The ids that decoding must not choose, checked against the vocabulary of the logits."""
+def _forbid(logits: Tensor, pad_id: int, bos_id: int, eos_id: int | None) -> Tensor:
+    """What to add to logits: -inf for tokens that are never written, else 0.
+
+    Adding keeps a NaN, and makes one of +inf, so that neither can hide at PAD or BOS.
+
+    Shape: logits (..., V) -> (V,)
+    """
     V = logits.shape[-1]
     _check_vocabulary(V, bos_id, eos_id)
-    ids = sorted(id for id in {pad_id, bos_id} - {eos_id} if 0 <= id < V)
-    return torch.tensor(ids, dtype=torch.int64, device=logits.device)
-
-
-def _has_choice(logits: Tensor, best: Tensor) -> Tensor:
-    """Whether no logit is NaN or +inf, and the best that may be taken is not -inf.
-
-    Shape: logits (B, V), best (B, 1) -> (B, 1)
-    """
-    return (logits.amax(dim=-1, keepdim=True) < torch.inf) & (best > -torch.inf)
+    never = [id for id in {pad_id, bos_id} - {eos_id} if 0 <= id < V]
+    forbid = logits.new_zeros(V)
+    forbid[never] = -torch.inf
+    return forbid
 
 
 def _no_choice(step: int, broken: Tensor, logits: Tensor, beam_size: int = 1) -> ValueError:
