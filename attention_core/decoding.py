@@ -182,7 +182,7 @@ def beam_search(
         raise ValueError(f"patience must be above 0, got {patience}")
     B, K, pad_id = ids.shape[0], beam_size, model.config.pad_id
     limit = min(max_len, model.config.max_len)
-    _length_factor("length_penalty", length_penalty, limit)
+    last = _length_factor("length_penalty", length_penalty, limit)
     memory = model.encode(ids).repeat_interleave(K, dim=0)  # (B * K, S, d_model)
     memory_mask = padding_mask(ids, pad_id).repeat_interleave(K, dim=0)
     tokens = ids.new_full((B, K, 1), bos_id)
@@ -201,6 +201,10 @@ def beam_search(
         V = logits.shape[-1]
         if forbid is None:
             forbid = _forbid(logits, pad_id, bos_id, eos_id)
+        now, after = (
+            _length_factor("length_penalty", length_penalty, n)
+            for n in (length, min(length + 1, limit))
+        )
         # Half precision would make unequal sums equal; double stays double.
         precise = torch.promote_types(logits.dtype, torch.float32)
         steps = torch.log_softmax(logits, dim=-1, dtype=precise)
@@ -221,7 +225,7 @@ def beam_search(
         for b, rank in ends[:, :K].nonzero().tolist():
             if not done[b] and scores[b, rank] > -torch.inf:
                 num_ended[b] += 1
-                score = normalised_score(scores[b, rank].item(), length, length_penalty)
+                score = scores[b, rank].item() / now
                 if score > best[b]:
                     best[b], results[b] = score, tokens[b, beams[b, rank], 1:]
         running, order = _first_topk(scores.masked_fill(ends, -torch.inf), K)
@@ -235,10 +239,7 @@ def beam_search(
                 row = torch.arange(B * K, device=ids.device) == b * K
                 raise _no_choice(length, row, logits, beam_size=K)
             # log P only falls, so this is the best that a running hypothesis can reach.
-            reach = max(
-                normalised_score(likeliest, n, length_penalty)
-                for n in (min(length + 1, limit), limit)
-            )
+            reach = max(likeliest / after, likeliest / last)
             done[b] = done[b] or num_ended[b] >= patience * K or reach <= best[b]
         if all(done):
             break
