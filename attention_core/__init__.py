@@ -24,6 +24,7 @@ Masks are bool, and **True means "may attend"**, as in
 
 from attention_core.attention import AdditiveAttention, MultiHeadAttention
 from attention_core.cache import DecoderCache, KeyValueCache
+from attention_core.conversion import from_torch, to_torch
 from attention_core.decoding import beam_search, greedy_decode, normalised_score
 from attention_core.functional import (
     attention_scores,
@@ -97,6 +98,7 @@ __all__ = [
     "evaluate",
     "feed_forward_parameters",
     "fit",
+    "from_torch",
     "greedy_decode",
     "load_checkpoint",
     "load_training",
@@ -114,6 +116,7 @@ __all__ = [
     "sinusoidal_encoding",
     "sinusoidal_shift",
     "split_heads",
+    "to_torch",
     "transformer_parameters",
     "warmup_rate",
 ]

@@ -275,3 +275,46 @@ def check_not_empty(name: str, x: Tensor) -> None:
     """No axis of ``x`` has size 0."""
     if 0 in x.shape:
         raise ValueError(f"{name} must have no empty axis, got shape {shape(x)}")
+
+
+def check_vocabulary(name: str, ids: Tensor, size: int) -> None:
+    """Every id is at least 0 and below ``size``. This check reads values."""
+    outside = ((ids < 0) | (ids >= size)).nonzero()
+    if len(outside):
+        row, column = outside[0].tolist()
+        raise ValueError(
+            f"{name} must hold ids from 0 to {size - 1}, of a vocabulary of {size} tokens, "
+            f"got {ids[row, column].item()} in row {row}, column {column}"
+        )
+
+
+def check_model_dtype(name: str, x: Tensor, dtype: torch.dtype) -> None:
+    """``x`` has the dtype of the model, or one that `torch.autocast` will convert."""
+    if x.dtype == dtype:
+        return
+    if torch.float64 in (x.dtype, dtype) or _precision.autocast_dtype(x) is None:
+        raise TypeError(f"{name} must have the model's dtype, {dtype}, got dtype {x.dtype}")
+
+
+def check_kind(name: str, value: object, kind: type) -> None:
+    """``value`` is a ``kind``."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+
+
+def check_rows(rows: Tensor) -> None:
+    """``rows`` names rows of a batch: int64 or int32, one axis."""
+    if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32):
+        given = rows.dtype if isinstance(rows, Tensor) else type(rows).__name__
+        raise TypeError(f"rows must be a tensor of int64 or int32, got {given}")
+    if rows.dim() != 1:
+        raise ValueError(f"rows must have one axis, got shape {shape(rows)}")
+
+
+def check_same_batch(kept: int, given: int) -> None:
+    """The batch that is decoded has the size of the one in the cache."""
+    if kept != given:
+        raise ValueError(
+            "cache must hold the batch that is decoded, "
+            f"got {given} sentences for a cache of {kept}"
+        )

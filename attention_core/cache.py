@@ -1,21 +1,26 @@
-"""What decoding need not compute twice: projected keys and values, kept between steps."""
+"""Projected keys and values, kept between the steps of decoding and not computed again."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from attention_core import _checks
+
 Pair = tuple[Tensor, Tensor]
 
 
 class KeyValueCache:
-    """Keys and values of one attention, after projection and split.
+    """Keeps keys and values of one attention, after projection and split.
 
     See chapter 9 of the book.
 
     Args:
         grows: True in self-attention, where each step adds the new tokens; False in
             cross-attention, where the memory is projected once and then reused
+
+    Raises:
+        ValueError: new keys or values differ from those kept in more than their length
 
     >>> cache = KeyValueCache(grows=True)
     >>> for _ in range(2):
@@ -29,24 +34,36 @@ class KeyValueCache:
         self.pair: Pair | None = None
 
     def update(self, project: Callable[[], Pair]) -> Pair:
-        """The keys and values to attend to now; calls ``project`` only if it must."""
+        """Return the keys and values to attend to now; call ``project`` only if needed."""
         if self.pair is None:
             self.pair = project()
         elif self.grows:
-            self.pair = tuple(  # type: ignore[assignment]
-                torch.cat([old, new], dim=-2) for old, new in zip(self.pair, project(), strict=True)
-            )
-        return self.pair  # type: ignore[return-value]
+            (k, v), (new_k, new_v) = self.pair, project()
+            _check_continues("keys", k, new_k)
+            _check_continues("values", v, new_v)
+            self.pair = torch.cat([k, new_k], dim=-2), torch.cat([v, new_v], dim=-2)
+        return self.pair
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in the given order; a row may occur twice."""
+        _checks.check_rows(rows)
         if self.pair is not None:
             k, v = self.pair
             self.pair = k.index_select(0, rows), v.index_select(0, rows)
 
 
+def _check_continues(name: str, old: Tensor, new: Tensor) -> None:
+    """Only the length differs, which stands on the axis before the last."""
+    same = old.shape[:-2] == new.shape[:-2] and old.shape[-1] == new.shape[-1]
+    if not same or old.dtype != new.dtype:
+        raise ValueError(
+            f"new {name} must differ in length only from those in the cache, got "
+            f"{_checks.shape(new)} of {new.dtype} after {_checks.shape(old)} of {old.dtype}"
+        )
+
+
 class LayerCache:
-    """The two caches of a decoder layer."""
+    """Holds the two caches of a decoder layer."""
 
     def __init__(self) -> None:
         self.self_attention = KeyValueCache(grows=True)
@@ -58,12 +75,16 @@ class LayerCache:
 
 
 class DecoderCache:
-    """All layers' caches, and which of the tokens so far may be attended to.
+    """Holds the caches of all layers, and which of the tokens so far may be attended to.
 
     Made by `Transformer.new_cache`, filled by `Transformer.decode`. ``length`` is the
-    number of target tokens seen: the position at which the next one stands.
+    number of target tokens seen: the position of the next one.
 
     See chapter 9 of the book.
+
+    Raises:
+        ValueError: num_layers is below 1; later, a batch differs from the one in the cache
+        TypeError: num_layers is not an int
 
     >>> cache = DecoderCache(num_layers=2)
     >>> _ = cache.extend_mask(torch.ones(1, 1, 1, 3, dtype=torch.bool))
@@ -72,6 +93,7 @@ class DecoderCache:
     """
 
     def __init__(self, num_layers: int) -> None:
+        _checks.check_count("num_layers", num_layers, minimum=1)
         self.layers = [LayerCache() for _ in range(num_layers)]
         self.mask: Tensor | None = None  # (B, 1, 1, length)
 
@@ -81,11 +103,38 @@ class DecoderCache:
 
     def extend_mask(self, new: Tensor) -> Tensor:
         """Add the new tokens' padding mask. Shape: (B, 1, 1, L) -> (B, 1, 1, length)."""
-        self.mask = new if self.mask is None else torch.cat([self.mask, new], dim=-1)
-        return self.mask
+        if self.mask is not None:
+            _checks.check_same_batch(self.mask.shape[0], new.shape[0])
+            new = torch.cat([self.mask, new], dim=-1)
+        self.mask = new
+        return new
+
+    def check_fits(self, num_layers: int, x: Tensor, memory: Tensor) -> None:
+        """Check that the cache belongs to this model, this batch and this memory.
+
+        Shape:
+            x: (B, L, d_model)    memory: (B, S, d_model)
+
+        Raises:
+            ValueError: the number of layers, B or S differs from what the cache holds
+        """
+        if len(self.layers) != num_layers:
+            raise ValueError(
+                f"cache must have as many layers as the decoder, {num_layers}, "
+                f"got {len(self.layers)}"
+            )
+        if self.mask is not None:
+            _checks.check_same_batch(self.mask.shape[0], x.shape[0])
+        kept = self.layers[0].cross_attention.pair
+        if kept is not None and kept[0].shape[-2] != memory.shape[-2]:
+            raise ValueError(
+                "cache must have been filled from the same memory, got memory "
+                f"{_checks.shape(memory)} for a cache of {kept[0].shape[-2]} source tokens"
+            )
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in the given order: beam search moves beams."""
+        _checks.check_rows(rows)
         if self.mask is not None:
             self.mask = self.mask.index_select(0, rows)
         for layer in self.layers:

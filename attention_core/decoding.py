@@ -1,4 +1,9 @@
-"""From a trained model to a sentence: greedy and beam search, with and without a cache."""
+"""From a trained model to a sentence: greedy and beam search, with and without a cache.
+
+What decoding may write: any token but PAD and BOS, which never stand inside a sentence.
+EOS ends a sentence and is not returned. If one id has two roles, EOS has the first say: a
+model whose EOS is also its PAD or BOS can still end.
+"""
 
 import math
 from typing import Any, Protocol
@@ -8,13 +13,14 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attention_core import _checks
+from attention_core._embedding import to_int64
 from attention_core.masks import padding_mask
 
 
 class Translator(Protocol):
     """What decoding needs of a model; `Transformer` has it."""
 
-    config: Any  # with pad_id and max_len
+    config: Any  # with pad_id, max_len and, to check ids early, tgt_vocab_size
 
     def encode(self, src: Tensor) -> Tensor: ...
     def decode(
@@ -29,24 +35,28 @@ def greedy_decode(
     src: Tensor,
     *,
     bos_id: int,
-    eos_id: int,
+    eos_id: int | None,
     max_len: int,
     use_cache: bool = True,
 ) -> Tensor:
-    """Take the likeliest token at every step until EOS.
+    """Take the likeliest token at every step until EOS; PAD and BOS are never taken.
 
     The model is used as it is: call ``model.eval()`` first. Decoding stops when every
     sentence has ended, or at ``max_len`` tokens, or where the model's own ``max_len`` ends.
 
     Args:
+        eos_id: the token that ends a sentence; None if none does
         use_cache: keep projected keys and values between steps; the result is the same
 
     Shape:
         src: ids (B, S)
-        returns: ids (B, longest result), without BOS and EOS, filled up with pad_id
+        returns: ids (B, longest result), without BOS and EOS, filled up with pad_id; int32
+            if src is, else int64
 
     Raises:
-        ValueError: src is not (B, S), or max_len is negative
+        ValueError: src is not (B, S); max_len is negative; bos_id or eos_id is not in the
+            target vocabulary; or at some step a sentence has a logit of NaN or +inf, or
+            -inf for every token that may be taken
         TypeError: src is not an integer tensor, or an id or max_len is not an int
 
     >>> from attention_core import Transformer, TransformerConfig
@@ -57,36 +67,62 @@ def greedy_decode(
     >>> greedy_decode(Transformer(config).eval(), src, bos_id=1, eos_id=2, max_len=0).shape
     torch.Size([2, 0])
     """
-    _check_arguments(src, bos_id=bos_id, eos_id=eos_id, max_len=max_len)
+    ids, dtype = _check_arguments(model, src, bos_id, eos_id, max_len)
     pad_id = model.config.pad_id
-    memory, memory_mask = model.encode(src), padding_mask(src, pad_id)
-    tokens = src.new_full((src.shape[0], 1), bos_id)
+    memory, memory_mask = model.encode(ids), padding_mask(ids, pad_id)
+    tokens = ids.new_full((ids.shape[0], 1), bos_id)
     ended = torch.zeros_like(tokens, dtype=torch.bool)
     cache = model.new_cache() if use_cache else None
-    for _ in range(min(max_len, model.config.max_len)):
+    forbid, end = None, -1 if eos_id is None else eos_id  # no token is -1
+    for step in range(1, min(max_len, model.config.max_len) + 1):
         new = tokens if cache is None else tokens[:, -1:]
         logits = model.decode(new, memory, memory_mask, cache=cache)[:, -1]
-        choice = logits.argmax(dim=-1, keepdim=True).to(tokens.dtype)
-        ended = ended | (choice == eos_id)
+        if forbid is None:
+            forbid = _forbid(logits, pad_id, bos_id, eos_id)
+        top, choice = (logits + forbid).max(dim=-1, keepdim=True)
+        sound = (top - top == 0) | ended  # infinity less itself is NaN
+        if not sound.all():
+            raise _no_choice(step, ~sound[:, 0], logits)
+        ended = ended | (choice == end)
         if ended.all():
             break
         tokens = torch.cat([tokens, choice.masked_fill(ended, pad_id)], dim=1)
-    return tokens[:, 1:]
+    return tokens[:, 1:].to(dtype)
 
 
 def normalised_score(log_probability: float, length: int, alpha: float) -> float:
-    """log P divided by ((5 + length) / 6) ** alpha, so that long results can compete.
+    """Divide log P by ((5 + length) / 6) ** alpha, so that long results can compete.
 
     Args:
         length: number of generated tokens, EOS counted, BOS not
         alpha: 0 leaves log P as it is; the paper uses 0.6
+
+    Raises:
+        ValueError: length is negative, or alpha is so large, or so far below 0, that the
+            divisor is no number between 1e-300 and 1e300
+        TypeError: length is not an int, or alpha is not a number
 
     Source: Wu et al. 2016 (GNMT), equation (14). The book's chapter 10 searches without it.
 
     >>> normalised_score(-1.0, 2, alpha=1.0)  # doctest: +ELLIPSIS
     -0.857142...
     """
-    return log_probability / float(((5 + length) / 6) ** alpha)
+    _checks.check_count("length", length, minimum=0)
+    return log_probability / _length_factor("alpha", alpha, length)
+
+
+def _length_factor(name: str, alpha: float, length: int) -> float:
+    _check_number(name, alpha)
+    try:
+        factor = float(((5 + length) / 6) ** alpha)
+    except OverflowError:
+        factor = math.inf
+    if not 1e-300 < factor < 1e300:
+        raise ValueError(
+            f"{name} must keep ((5 + length) / 6) ** {name} between 1e-300 and 1e300, "
+            f"got {name}={alpha} with length={length}"
+        )
+    return factor
 
 
 @torch.no_grad()
@@ -95,7 +131,7 @@ def beam_search(
     src: Tensor,
     *,
     bos_id: int,
-    eos_id: int,
+    eos_id: int | None,
     max_len: int,
     beam_size: int = 4,
     length_penalty: float = 0.6,
@@ -105,26 +141,29 @@ def beam_search(
     """Follow the ``beam_size`` likeliest beginnings and return the best complete sentence.
 
     A hypothesis ends when its EOS is among the ``beam_size`` likeliest continuations of
-    its sentence. A sentence is done when ``patience * beam_size`` hypotheses have ended, or
-    when no running one can still win; its result has the best `normalised_score`, each at its own
-    length. If none ends within ``max_len`` tokens, the likeliest beginning is returned.
-    With ``beam_size=1`` this is `greedy_decode`.
+    its sentence; PAD and BOS are never among them. A sentence is done when
+    ``patience * beam_size`` hypotheses have ended, or when no running one can still win; its
+    result has the best `normalised_score`, each at its own length. Log P is the sum of the
+    log-softmax of all the model's logits, those of PAD and BOS included. If none ends within
+    ``max_len`` tokens, the likeliest beginning is returned. With ``beam_size=1`` this is
+    `greedy_decode`.
 
     Args:
+        eos_id: the token that ends a sentence; None if none does
         beam_size: number of beginnings kept per sentence
         length_penalty: alpha of `normalised_score`
         patience: with 1, as is common, a few unlikely ends may stop the search one step
-            before a better sentence; with ``math.inf`` only what cannot win any more is
-            given up
+            before a better sentence; with ``math.inf`` a search goes on until no running
+            hypothesis can win
         use_cache: as in `greedy_decode`
 
     Shape:
-        src: ids (B, S)
-        returns: ids (B, longest result), without BOS and EOS, filled up with pad_id
+        as `greedy_decode`
 
     Raises:
-        ValueError, TypeError: as `greedy_decode`, beam_size is below 1, or patience is not
-            above 0
+        ValueError: as `greedy_decode`; beam_size is below 1; patience is not above 0; or
+            length_penalty is too large or too far below 0 for `normalised_score`
+        TypeError: as `greedy_decode`, or length_penalty or patience is not a number
 
     Source: Wu et al. 2016 for the scores; Kasai et al. 2022 for the patience.
 
@@ -136,53 +175,71 @@ def beam_search(
     >>> beam_search(Transformer(config).eval(), src, bos_id=1, eos_id=2, max_len=0).shape
     torch.Size([2, 0])
     """
-    _check_arguments(src, bos_id=bos_id, eos_id=eos_id, max_len=max_len)
+    ids, dtype = _check_arguments(model, src, bos_id, eos_id, max_len)
     _checks.check_count("beam_size", beam_size, minimum=1)
+    _check_number("patience", patience)
     if not patience > 0.0:
         raise ValueError(f"patience must be above 0, got {patience}")
-    B, K, pad_id = src.shape[0], beam_size, model.config.pad_id
+    B, K, pad_id = ids.shape[0], beam_size, model.config.pad_id
     limit = min(max_len, model.config.max_len)
-    memory = model.encode(src).repeat_interleave(K, dim=0)  # (B * K, S, d_model)
-    memory_mask = padding_mask(src, pad_id).repeat_interleave(K, dim=0)
-    tokens = src.new_full((B, K, 1), bos_id)
-    running = torch.full((B, K), -torch.inf, device=src.device)
+    last = _length_factor("length_penalty", length_penalty, limit)
+    memory = model.encode(ids).repeat_interleave(K, dim=0)  # (B * K, S, d_model)
+    memory_mask = padding_mask(ids, pad_id).repeat_interleave(K, dim=0)
+    tokens = ids.new_full((B, K, 1), bos_id)
+    running = torch.full((B, K), -torch.inf, device=ids.device)
     running[:, 0] = 0.0  # all beams begin alike; one of them is enough
-    results = [src.new_empty(0)] * B
+    results = [ids.new_empty(0)] * B
     best = [-math.inf] * B
     num_ended = [0] * B
     done = [False] * B
     cache = model.new_cache() if use_cache else None
-    first_row = torch.arange(B, device=src.device)[:, None] * K
+    first_row = torch.arange(B, device=ids.device)[:, None] * K
+    forbid, end = None, -1 if eos_id is None else eos_id  # no token is -1
     for length in range(1, limit + 1):
         new = tokens if cache is None else tokens[:, :, -1:]
         logits = model.decode(new.flatten(0, 1), memory, memory_mask, cache=cache)[:, -1]
         V = logits.shape[-1]
+        if forbid is None:
+            forbid = _forbid(logits, pad_id, bos_id, eos_id)
+        now, after = (
+            _length_factor("length_penalty", length_penalty, n)
+            for n in (length, min(length + 1, limit))
+        )
         # Half precision would make unequal sums equal; double stays double.
         precise = torch.promote_types(logits.dtype, torch.float32)
-        steps = torch.log_softmax(logits, dim=-1, dtype=precise).view(B, K, V)
+        steps = torch.log_softmax(logits, dim=-1, dtype=precise)
+        # Sums are NaN where a logit is NaN or +inf, or all are -inf.
+        sums = (running.view(-1, 1) + steps).add_(forbid)
+        if sums.isnan().any():
+            stopped = torch.tensor(done, dtype=torch.bool, device=ids.device)
+            going = (running > -torch.inf) & ~stopped[:, None]
+            broken = going.flatten() & ~(logits.amax(dim=-1) < torch.inf)
+            if broken.any():
+                raise _no_choice(length, broken, logits, beam_size=K)
+            sums.masked_fill_(sums.isnan(), -torch.inf)  # nothing goes on from there
+        sums = sums.view(B, K * V)
         # Each beam has one EOS, so 2K candidates hold at least K that go on.
-        sums = (running[:, :, None] + steps).flatten(1)
         scores, flat = _first_topk(sums, min(2 * K, K * V))
         beams, choices = flat // V, flat % V
-        ends = choices == eos_id
+        ends = choices == end
         for b, rank in ends[:, :K].nonzero().tolist():
             if not done[b] and scores[b, rank] > -torch.inf:
                 num_ended[b] += 1
-                score = normalised_score(scores[b, rank].item(), length, length_penalty)
+                score = scores[b, rank].item() / now
                 if score > best[b]:
                     best[b], results[b] = score, tokens[b, beams[b, rank], 1:]
         running, order = _first_topk(scores.masked_fill(ends, -torch.inf), K)
         rows = beams.gather(1, order)
         kept = tokens.gather(1, rows[:, :, None].expand(-1, -1, length))
-        tokens = torch.cat([kept, choices.gather(1, order)[:, :, None].to(src.dtype)], dim=2)
+        tokens = torch.cat([kept, choices.gather(1, order)[:, :, None]], dim=2)
         if cache is not None:
             cache.reorder((first_row + rows).flatten())
-        for b in range(B):
+        for b, likeliest in enumerate(running[:, 0].tolist()):
+            if likeliest == best[b] == -math.inf:
+                row = torch.arange(B * K, device=ids.device) == b * K
+                raise _no_choice(length, row, logits, beam_size=K)
             # log P only falls, so this is the best that a running hypothesis can reach.
-            reach = max(
-                normalised_score(running[b, 0].item(), n, length_penalty)
-                for n in (min(length + 1, limit), limit)
-            )
+            reach = max(likeliest / after, likeliest / last)
             done[b] = done[b] or num_ended[b] >= patience * K or reach <= best[b]
         if all(done):
             break
@@ -190,8 +247,8 @@ def beam_search(
         if best[b] == -math.inf:
             results[b] = tokens[b, 0, 1:]
     if B == 0:
-        return src.new_empty(0, 0)
-    return pad_sequence(results, batch_first=True, padding_value=pad_id)
+        return src.new_empty(0, 0, dtype=dtype)
+    return pad_sequence(results, batch_first=True, padding_value=pad_id).to(dtype)
 
 
 def _first_topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -208,7 +265,59 @@ def _first_topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return values, indices.gather(1, order)
 
 
-def _check_arguments(src: Tensor, **numbers: int) -> None:
-    _checks.check_ids("src", src)
-    for name, value in numbers.items():
-        _checks.check_count(name, value, minimum=0)
+def _forbid(logits: Tensor, pad_id: int, bos_id: int, eos_id: int | None) -> Tensor:
+    """What to add to logits: -inf for tokens that are never written, else 0.
+
+    Adding keeps a NaN, and makes one of +inf, so that neither can hide at PAD or BOS.
+
+    Shape: logits (..., V) -> (V,)
+    """
+    V = logits.shape[-1]
+    _check_vocabulary(V, bos_id, eos_id)
+    never = [id for id in {pad_id, bos_id} - {eos_id} if 0 <= id < V]
+    forbid = logits.new_zeros(V)
+    forbid[never] = -torch.inf
+    return forbid
+
+
+def _no_choice(step: int, broken: Tensor, logits: Tensor, beam_size: int = 1) -> ValueError:
+    """The error for the first broken row. Shape: broken (B * K,), logits (B * K, V)."""
+    row = int(broken.nonzero()[0])
+    top = logits[row].amax().item()  # NaN if any logit is
+    given = "-inf for all of them" if top < math.inf else str(top)
+    return ValueError(
+        "logits must be below +inf, and finite for at least one token that may be written "
+        f"(not PAD or BOS), got {given} at step {step} for sentence {row // beam_size}"
+    )
+
+
+def _check_arguments(
+    model: Translator, src: Tensor, bos_id: int, eos_id: int | None, max_len: int
+) -> tuple[Tensor, torch.dtype]:
+    """Return src as int64, and the dtype of the result.
+
+    A dtype of 8 or 16 bits holds the ids of this source, but perhaps not all of the target.
+    """
+    ids = to_int64("src", src)
+    _checks.check_count("bos_id", bos_id, minimum=0)
+    if eos_id is not None:
+        _checks.check_count("eos_id", eos_id, minimum=0)
+    _checks.check_count("max_len", max_len, minimum=0)
+    size = getattr(model.config, "tgt_vocab_size", None)
+    if size is not None:
+        _check_vocabulary(size, bos_id, eos_id)
+    return ids, torch.int32 if src.dtype == torch.int32 else torch.int64
+
+
+def _check_vocabulary(size: int, bos_id: int, eos_id: int | None) -> None:
+    for name, id in (("bos_id", bos_id), ("eos_id", eos_id)):
+        if id is not None and id >= size:
+            raise ValueError(
+                f"{name} must be in the target vocabulary of {size} tokens, got {id}"
+                + ("; None says that no token ends a sentence" if name == "eos_id" else "")
+            )
+
+
+def _check_number(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}")

@@ -1,10 +1,12 @@
-"""How attention learns of order: sinusoids and their rotation, or learned vectors.
+"""How attention learns the order of tokens: sinusoids and their rotation, or learned vectors.
 
 Attention treats its input as a set. Either of these modules adds to each token a vector
-that depends on its position only.
+that depends on its position only. Sines are computed in float64 on the CPU, then rounded
+and moved: some devices (Apple's MPS) have no float64.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +14,23 @@ from torch import Tensor, nn
 from attention_core import _checks
 
 
-def _frequencies(d_model: int, base: float, device: torch.device | str | None) -> Tensor:
-    """One angle per step for each sine: base^(-2i / d_model). Shape: (ceil(d_model / 2),)."""
-    if not base > 0:
-        raise ValueError(f"base must be positive, got {base}")
-    even = torch.arange(0, d_model, 2, dtype=torch.float64, device=device)
+def _frequencies(d_model: int, base: float) -> Tensor:
+    """The angle per position of each sine: base^(-2i / d_model). Shape: (ceil(d_model / 2),)."""
+    if isinstance(base, bool) or not isinstance(base, int | float):
+        raise TypeError(f"base must be a number, got {type(base).__name__} {base!r}")
+    if not 0 < base < math.inf:
+        raise ValueError(f"base must be positive and finite, got {base}")
+    even = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
     return torch.exp(even * (-math.log(base) / d_model))
+
+
+def _placed(made: Tensor, dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
+    """Round to ``dtype`` first, then move; what is not given is torch's default."""
+    dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
+    device = torch.empty(0, device=device).device  # knows ``with torch.device(...)``, too
+    return made.to(dtype).to(device)
 
 
 def sinusoidal_encoding(
@@ -28,18 +41,24 @@ def sinusoidal_encoding(
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """The paper's table: PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(...).
+    """Compute the paper's table: PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(...).
 
-    The angles are computed in float64 and the table is rounded once, at the end: in half
-    precision position 257 would otherwise share its row with 256. For an odd width the
-    last sine stands without its cosine.
+    The angles are computed in float64 on the CPU and the table is rounded once, at the end:
+    in half precision position 257 would otherwise share its row with 256. For an odd width
+    the last sine stands without its cosine.
+
+    Args:
+        base: sets the wavelengths, from 2π to about 2π base
+        dtype, device: torch's defaults unless given
 
     Shape:
-        returns: (max_len, d_model), in ``dtype`` (the default dtype unless given)
+        returns: (max_len, d_model)
 
     Raises:
-        ValueError: max_len is negative, d_model is less than 1, or base is not positive
-        TypeError: max_len or d_model is not an int
+        ValueError: max_len is negative, d_model is less than 1, or base is not a positive
+            finite number
+        TypeError: max_len or d_model is not an int, base is not a number, or dtype is not
+            a floating-point dtype
 
     Source: Vaswani et al. 2017, section 3.5.
 
@@ -49,10 +68,10 @@ def sinusoidal_encoding(
     """
     _checks.check_count("max_len", max_len, minimum=0)
     _checks.check_count("d_model", d_model, minimum=1)
-    positions = torch.arange(max_len, dtype=torch.float64, device=device)
-    angles = positions[:, None] * _frequencies(d_model, base, device)
+    positions = torch.arange(max_len, dtype=torch.float64, device="cpu")
+    angles = positions[:, None] * _frequencies(d_model, base)
     table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, :d_model]
-    return table.to(dtype or torch.get_default_dtype())
+    return _placed(table, dtype, device)
 
 
 def sinusoidal_shift(
@@ -63,19 +82,24 @@ def sinusoidal_shift(
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """The rotation that moves every row of the sinusoidal table by ``offset`` positions.
+    """Compute the rotation that moves every row of the sinusoidal table by ``offset`` positions.
 
     With ``R = sinusoidal_shift(k, d)``, row ``pos + k`` of the table is row ``pos`` times
     ``R``, whatever ``pos`` is. R is block-diagonal: one rotation by ``k`` times its
     frequency for each sine and cosine. So a fixed distance is a linear map, which a
     projection can learn.
 
+    Args:
+        base, dtype, device: as in `sinusoidal_encoding`
+
     Shape:
         returns: (d_model, d_model), orthogonal
 
     Raises:
-        ValueError: d_model is odd (its last sine has no cosine to turn with) or below 2
-        TypeError: offset or d_model is not an int
+        ValueError: d_model is odd (its last sine has no cosine to turn with) or below 2, or
+            base is not a positive finite number
+        TypeError: offset or d_model is not an int, base is not a number, or dtype is not a
+            floating-point dtype
 
     Source: Vaswani et al. 2017, section 3.5 ("a linear function").
 
@@ -88,18 +112,16 @@ def sinusoidal_shift(
         raise ValueError(f"d_model must be even for a rotation, got {d_model}")
     if isinstance(offset, bool) or not isinstance(offset, int):
         raise TypeError(f"offset must be an int, got {type(offset).__name__} {offset!r}")
-    angles = offset * _frequencies(d_model, base, device)
+    angles = offset * _frequencies(d_model, base)
     cos, sin = angles.cos(), angles.sin()
     # A row (sin a, cos a) times this block gives (sin(a + b), cos(a + b)).
     blocks = torch.stack([torch.stack([cos, -sin], -1), torch.stack([sin, cos], -1)], -2)
-    shift = torch.zeros(d_model, d_model, dtype=torch.float64, device=device)
-    for i, block in enumerate(blocks):
-        shift[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block
-    return shift.to(dtype or torch.get_default_dtype())
+    shift: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    return _placed(shift, dtype, device)
 
 
 class _Positions(nn.Module):
-    """What both modules share: add rows ``offset`` to ``offset + L`` of a table, drop out."""
+    """What both modules share: add rows ``offset`` to ``offset + L`` of a table, then dropout."""
 
     table: Tensor
 
@@ -118,10 +140,13 @@ class _Positions(nn.Module):
             returns: (..., L, d_model)
 
         Raises:
-            ValueError: x's width is not d_model, or a position lies beyond max_len
+            ValueError: x's width is not d_model, or a position lies outside 0 to max_len
+            TypeError: x is not a floating-point tensor, or offset is not an int
         """
         _checks.check_floating("x", x)
         _checks.check_width("x", x, self.table.shape[-1])
+        if isinstance(offset, bool) or not isinstance(offset, int | torch.SymInt):
+            raise TypeError(f"offset must be an int, got {type(offset).__name__} {offset!r}")
         end, max_len = offset + x.shape[-2], self.table.shape[0]
         if offset < 0 or end > max_len:
             raise ValueError(
@@ -133,7 +158,12 @@ class _Positions(nn.Module):
 
 
 class SinusoidalPositions(_Positions):
-    """Adds `sinusoidal_encoding`; nothing to learn.
+    """Adds `sinusoidal_encoding`; nothing is learned.
+
+    The table is a buffer that is not stored with the weights. Whenever the module moves to
+    another dtype or device, ``to_empty()`` included, it is computed anew in float64, so that
+    ``.half().float()`` leaves no rounding behind. A table that you assign yourself is moved
+    like any buffer.
 
     See chapter 7 of the book.
 
@@ -151,12 +181,31 @@ class SinusoidalPositions(_Positions):
 
     def __init__(self, d_model: int, *, max_len: int = 5000, dropout: float = 0.0) -> None:
         super().__init__(d_model, max_len=max_len, dropout=dropout)
-        # Computed, so it is not stored with the weights; it follows the module's device.
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
+        self._computed = self.table
+
+    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> "SinusoidalPositions":
+        # torch's one way to convert, move or empty a module: .to, .half, .cuda, .to_empty.
+        before = self.table
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self.table is not before and before is self._computed:
+            self._compute_table(self.table.dtype, self.table.device)
+        return self
+
+    def _compute_table(self, dtype: torch.dtype, device: torch.device) -> None:
+        max_len, d_model = self.table.shape
+        self.table = sinusoidal_encoding(max_len, d_model, dtype=dtype, device=device)
+        self._computed = self.table
+
+    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
+        # load_state_dict(assign=True) brings parameters, and leaves this table on meta.
+        if self.table.device.type == "meta" and x.device.type != "meta":
+            self._compute_table(self.table.dtype, x.device)
+        return super().forward(x, offset)
 
 
 class LearnedPositions(_Positions):
-    """Adds a trained vector per position, as BERT does; knows nothing beyond ``max_len``.
+    """Adds a trained vector per position, as BERT does; has none beyond ``max_len``.
 
     Args: as `SinusoidalPositions`.
 

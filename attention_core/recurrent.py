@@ -1,11 +1,11 @@
-"""What came before the Transformer: two GRUs, at first without attention, then with it.
+"""Translation before the Transformer: GRUs without attention (2014) and with it (2015).
 
-Both read the source word by word and write the target word by word, each word from a
-*state* that is changed by every word. The model of 2014 hands over one vector per
-sentence, however long the sentence is. The model of 2015 reads it in both directions and
-hands over a row for each word; before each word that it writes, its state asks by
-`AdditiveAttention` which rows to mix. All else is the same in both, and the interface is
-`Transformer`'s, so decoding, loss and recording take all three.
+Both models read the source token by token and write the target token by token, from a
+*state* that every token changes. The model of 2014 summarises the source in one vector,
+however long the source is. The model of 2015 reads it in both directions and keeps one
+vector per token; at each step of writing, `AdditiveAttention` mixes them, with the
+decoder's state as query. All else is the same in both, and the interface is
+`Transformer`'s: decoding, loss and recording take all three.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attention_core import _checks
+from attention_core._embedding import embed, to_int64
 from attention_core.attention import AdditiveAttention
 from attention_core.masks import padding_mask
 
@@ -33,7 +34,7 @@ class RecurrentConfig:
         dropout: on embeddings, between layers and before the logits
         max_len: the longest source or target
         pad_id: the token that stands for nothing, in source and target
-        attention: whether the decoder may look at every source token, or gets one vector
+        attention: whether the decoder attends to every source token, or gets one vector
 
     Raises:
         ValueError: a size is below 1, dropout is not between 0 and 1, pad_id is not in both
@@ -70,9 +71,9 @@ class RecurrentConfig:
 
 @dataclass
 class RecurrentCache:
-    """All that the decoder keeps of the target so far: one state per layer.
+    """Holds the decoder's state after the target so far, one vector per layer and sentence.
 
-    Unlike a `DecoderCache` it does not grow with the number of tokens seen, ``length``.
+    Unlike a `DecoderCache` it does not grow with ``length``, the number of tokens seen.
 
     See chapter 11 of the book.
 
@@ -86,22 +87,23 @@ class RecurrentCache:
 
     def reorder(self, rows: Tensor) -> None:
         """Keep the given rows of the batch, in the given order; a row may occur twice."""
+        _checks.check_rows(rows)
         if self.state is not None:
             self.state = self.state.index_select(1, rows)
 
 
 class RecurrentTranslator(nn.Module):
-    """A GRU that reads and a GRU that writes; with ``config.attention``, attention between.
+    """A GRU as encoder and a GRU as decoder; with ``config.attention``, attention between.
 
-    At each target token y the decoder updates its state s from y and a context c, and the
-    logits of the next token are read off all three::
+    At each target token y the decoder updates its state s from y and a context c, and
+    computes the logits of the next token from all three::
 
         s[i] = GRU([y[i], c[i]], s[i-1])
         logits[i] = W_o tanh(W_r [s[i], y[i], c[i]] + b_r)
 
-    Without attention, c is one vector for the whole sentence: the state in which a GRU
-    ends that has read it from left to right. With attention, one GRU reads from the left
-    and one from the right, and c[i] is the mean of their states that s[i-1] asks for.
+    Without attention, c is one vector for the whole sentence: the last state of a GRU that
+    reads it from left to right. With attention, one GRU reads from the left and one from
+    the right, and c[i] is a weighted mean of their states, with s[i-1] as query.
     The first state is tanh(W_s m + b), with m the first row of the memory: that one vector,
     or the row at which reading from the right ends.
 
@@ -111,12 +113,13 @@ class RecurrentTranslator(nn.Module):
         config: the sizes
 
     Shape:
-        src: (B, S) ids    tgt: (B, L) ids, beginning with BOS
-        returns: logits (B, L, tgt_vocab_size); row i speaks of the token after tgt[i]
+        src: (B, S) ids of any integer dtype    tgt: (B, L) ids, beginning with BOS
+        returns: logits (B, L, tgt_vocab_size); row i scores the token after tgt[i]
 
     Raises:
-        ValueError: ids do not have two axes, the batches differ, or a sequence is empty or
-            longer than max_len
+        ValueError: ids do not have two axes, the batches differ, a sequence is empty or
+            longer than max_len, or an id is not in its vocabulary (on a GPU torch's own
+            assertion)
         TypeError: ids are not integers
 
     Source: Sutskever et al. 2014 for the two halves; Cho et al. 2014 for GRUs and the one
@@ -159,13 +162,13 @@ class RecurrentTranslator(nn.Module):
             src: ids (B, S)
             returns: memory (B, S, d_model) with attention, (B, 1, d_model) without
         """
-        self._check_length("src", src)
+        src = self._check_ids("src", src)
         S = src.shape[1]
         # Up to the last real token. A source of padding only is read as one padding token,
         # because the GRU must read something.
         ends = torch.arange(1, S + 1, device=src.device) * (src != self.config.pad_id)
         lengths = ends.amax(dim=1).clamp(min=1)
-        x: Tensor = self.dropout(self.src_embedding(src))
+        x: Tensor = self.dropout(embed("src", src, self.src_embedding))
         if src.shape[0] == 0:  # which cannot be packed
             return x if self.attention else x[:, :1]
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -181,7 +184,7 @@ class RecurrentTranslator(nn.Module):
         self,
         tgt: Tensor,
         memory: Tensor,
-        memory_mask: Tensor | None = None,
+        memory_mask: Tensor | None,
         *,
         cache: RecurrentCache | None = None,
     ) -> Tensor:
@@ -189,18 +192,31 @@ class RecurrentTranslator(nn.Module):
 
         With a ``cache`` from `new_cache`, tgt holds only tokens that it has not seen.
 
+        Args:
+            memory_mask: as in `Transformer.decode`; ignored without attention, where the
+                memory is one vector
+
         Shape:
             tgt: ids (B, L)    memory: as from `encode`
-            memory_mask: bool, broadcastable to (B, 1, L, S), from
-                ``padding_mask(src, pad_id)``; without attention there is nothing to choose
-                from, and it is ignored
+            memory_mask: bool, broadcastable to (B, 1, L, S), from ``padding_mask(src, pad_id)``
             returns: logits (B, L, tgt_vocab_size)
+
+        Raises:
+            ValueError: also if memory_mask does not broadcast, or cache holds another batch;
+                the cache is left as it was
+            TypeError: also if memory is not of the model's dtype, or cache not a
+                RecurrentCache
         """
-        self._check_length("tgt", tgt, cache.length if cache else 0)
+        if cache is not None:
+            _checks.check_kind("cache", cache, RecurrentCache)
+        tgt = self._check_ids("tgt", tgt, cache.length if cache else 0)
         self._check_memory(tgt, memory)
         B, L = tgt.shape
-        y = self.dropout(self.tgt_embedding(tgt))
         state = cache.state if cache else None
+        if state is not None:
+            _checks.check_same_batch(state.shape[1], B)
+        y = self.dropout(embed("tgt", tgt, self.tgt_embedding))
+        _checks.check_model_dtype("memory", memory, y.dtype)
         if state is None:
             state = self._first_state(memory)
         if self.attention is None:
@@ -219,6 +235,7 @@ class RecurrentTranslator(nn.Module):
         return logits
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        src = to_int64("src", src)
         return self.decode(tgt, self.encode(src), padding_mask(src, self.config.pad_id))
 
     def new_cache(self) -> RecurrentCache:
@@ -233,7 +250,7 @@ class RecurrentTranslator(nn.Module):
     def _attend_and_step(
         self, y: Tensor, memory: Tensor, mask: Tensor | None, state: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One token after the other, since each query is the state that the last one left.
+        """Step through the tokens one by one: each query is the state after the last token.
 
         Shape:
             y: (B, L, d_model)    mask: (B, L, S)    state: (num_layers, B, d_model)
@@ -248,19 +265,21 @@ class RecurrentTranslator(nn.Module):
             step, state = self.decoder(torch.cat([y[:, i : i + 1], context], dim=-1), state)
             queries.append(query)
             states.append(step)
-        # Now that all queries are known, all contexts at once. They are those of the loop,
-        # but so the last run of the attention has all rows, which `record_attention` shows.
+        # All queries are known now. One more run gives all contexts, equal to the loop's, and
+        # `record_attention`, which keeps the last run, then has all rows.
         contexts = self.attention(torch.cat(queries, dim=1), memory, memory, mask)
         return contexts, torch.cat(states, dim=1), state
 
-    def _check_length(self, name: str, ids: Tensor, offset: int = 0) -> None:
-        _checks.check_ids(name, ids)
+    def _check_ids(self, name: str, ids: Tensor, offset: int = 0) -> Tensor:
+        """Return the ids as int64."""
+        ids = to_int64(name, ids)
         length, max_len = ids.shape[1], self.config.max_len
         if length < 1 or offset + length > max_len:
             raise ValueError(
                 f"{name} must have 1 to max_len={max_len} tokens, got length {length} "
                 f"from position {offset} ({name} {_checks.shape(ids)})"
             )
+        return ids
 
     def _check_memory(self, tgt: Tensor, memory: Tensor) -> None:
         _checks.check_memory(tgt, memory, self.config.d_model)

@@ -1,4 +1,4 @@
-"""The whole machine: embeddings, encoder, decoder, and the projection back to words."""
+"""The whole Transformer: embeddings, encoder, decoder, and the projection to logits."""
 
 import math
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from attention_core import _checks
+from attention_core._embedding import embed, to_int64
 from attention_core.cache import DecoderCache
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
 from attention_core.layers import DecoderLayer, EncoderLayer, LayerNorm
@@ -69,16 +70,18 @@ class TransformerConfig:
 class _Stack(nn.Module):
     """Layers of one kind, and a final norm if ``norm_first``."""
 
+    _layer: type[EncoderLayer] | type[DecoderLayer]
+
     def __init__(
         self,
-        layer: type[EncoderLayer] | type[DecoderLayer],
         config: TransformerConfig,
-        attention: AttentionFunction,
-        norm: Callable[[int], nn.Module],
+        *,
+        attention: AttentionFunction = scaled_dot_product_attention,
+        norm: Callable[[int], nn.Module] = LayerNorm,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            layer(
+            self._layer(
                 config.d_model,
                 config.num_heads,
                 config.d_ff,
@@ -89,7 +92,7 @@ class _Stack(nn.Module):
             )
             for _ in range(config.num_layers)
         )
-        # In pre-norm the residual stream itself was never normed.
+        # In pre-norm nothing has normalised the sum of the layers yet.
         self.norm = norm(config.d_model) if config.norm_first else nn.Identity()
 
 
@@ -97,6 +100,8 @@ class Encoder(_Stack):
     """A stack of `EncoderLayer`, with a final norm if ``norm_first``.
 
     See chapter 9 of the book.
+
+    Args: as `Transformer`.
 
     Shape:
         x: (B, S, d_model)    mask: bool, broadcastable to (B, H, S, S); True = may attend
@@ -109,14 +114,7 @@ class Encoder(_Stack):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(
-        self,
-        config: TransformerConfig,
-        *,
-        attention: AttentionFunction = scaled_dot_product_attention,
-        norm: Callable[[int], nn.Module] = LayerNorm,
-    ) -> None:
-        super().__init__(EncoderLayer, config, attention, norm)
+    _layer = EncoderLayer
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:
@@ -130,8 +128,13 @@ class Decoder(_Stack):
 
     See chapter 9 of the book.
 
+    Args: as `Transformer`.
+
     Shape:
         as `DecoderLayer`
+
+    Raises:
+        ValueError: cache has been made for another number of layers
 
     >>> config = TransformerConfig(
     ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16
@@ -140,14 +143,7 @@ class Decoder(_Stack):
     torch.Size([2, 3, 8])
     """
 
-    def __init__(
-        self,
-        config: TransformerConfig,
-        *,
-        attention: AttentionFunction = scaled_dot_product_attention,
-        norm: Callable[[int], nn.Module] = LayerNorm,
-    ) -> None:
-        super().__init__(DecoderLayer, config, attention, norm)
+    _layer = DecoderLayer
 
     def forward(
         self,
@@ -158,6 +154,8 @@ class Decoder(_Stack):
         memory_mask: Tensor | None = None,
         cache: DecoderCache | None = None,
     ) -> Tensor:
+        if cache is not None:
+            cache.check_fits(len(self.layers), x, memory)
         for i, layer in enumerate(self.layers):
             x = layer(
                 x,
@@ -171,7 +169,7 @@ class Decoder(_Stack):
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder of the paper, from token numbers to logits.
+    """The encoder-decoder of the paper, from ids to logits.
 
     Args:
         config: the sizes
@@ -182,12 +180,12 @@ class Transformer(nn.Module):
     left, so padding on the left would shift them.
 
     Shape:
-        src: (B, S) ids    tgt: (B, L) ids, beginning with BOS
-        returns: logits (B, L, tgt_vocab_size); row i speaks of the token after tgt[i]
+        src: (B, S) ids of any integer dtype    tgt: (B, L) ids, beginning with BOS
+        returns: logits (B, L, tgt_vocab_size); row i scores the token after tgt[i]
 
     Raises:
-        ValueError: ids do not have two axes, the batches differ, or a sequence is longer
-            than max_len
+        ValueError: ids do not have two axes, the batches differ, a sequence is longer
+            than max_len, or an id is not in its vocabulary (on a GPU torch's own assertion)
         TypeError: ids are not integers
 
     Source: Vaswani et al. 2017, figure 1. The book's chapter 9.
@@ -227,23 +225,16 @@ class Transformer(nn.Module):
         for matrix in (self.src_embedding, self.tgt_embedding, self.output):
             nn.init.normal_(matrix.weight, std=config.d_model**-0.5)
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor, offset: int = 0) -> Tensor:
-        x = embedding(ids) * math.sqrt(self.config.d_model)
-        embedded: Tensor = self.positions(x, offset)
-        return embedded
-
     def encode(self, src: Tensor) -> Tensor:
         """Read the source. Shape: ids (B, S) -> memory (B, S, d_model)."""
-        _checks.check_ids("src", src)
-        mask = padding_mask(src, self.config.pad_id)
-        memory: Tensor = self.encoder(self._embed(self.src_embedding, src), mask)
-        return memory
+        src = to_int64("src", src)
+        return self._encode(src, padding_mask(src, self.config.pad_id))
 
     def decode(
         self,
         tgt: Tensor,
         memory: Tensor,
-        memory_mask: Tensor | None = None,
+        memory_mask: Tensor | None,
         *,
         cache: DecoderCache | None = None,
     ) -> Tensor:
@@ -251,17 +242,35 @@ class Transformer(nn.Module):
 
         With a ``cache`` from `new_cache`, tgt holds only tokens that it has not seen.
 
+        Args:
+            memory_mask: which rows of the memory may be attended to. It must be given,
+                since the memory does not tell which of its rows are padding; None says
+                that none is.
+
         Shape:
             tgt: ids (B, L)    memory: (B, S, d_model)
             memory_mask: bool, broadcastable to (B, H, L, S), from ``padding_mask(src, pad_id)``
             returns: logits (B, L, tgt_vocab_size)
+
+        Raises:
+            ValueError: also if memory_mask does not broadcast, or cache comes from another
+                model, batch or memory; the cache is left as it was
+            TypeError: also if memory is not of the model's dtype, or cache not a DecoderCache
         """
-        _checks.check_ids("tgt", tgt)
+        tgt = to_int64("tgt", tgt)
+        if cache is not None:
+            _checks.check_kind("cache", cache, DecoderCache)
         _checks.check_memory(tgt, memory, self.config.d_model)
         offset, length = (cache.length if cache else 0), tgt.shape[1]
-        x = self._embed(self.tgt_embedding, tgt, offset)
+        x = self._embed("tgt", tgt, self.tgt_embedding, offset)
+        # All that could be refused is refused before the cache takes the new tokens in.
+        _checks.check_model_dtype("memory", memory, x.dtype)
+        if memory_mask is not None:
+            scores = (tgt.shape[0], self.config.num_heads, length, memory.shape[1])
+            _checks.check_mask(memory_mask, scores)
         real = padding_mask(tgt, self.config.pad_id)
         if cache is not None:
+            cache.check_fits(self.config.num_layers, x, memory)
             real = cache.extend_mask(real)
         # The new tokens are the last rows of the causal triangle.
         tgt_mask = real & causal_mask(offset + length, device=tgt.device)[offset:]
@@ -270,7 +279,18 @@ class Transformer(nn.Module):
         return logits
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        return self.decode(tgt, self.encode(src), padding_mask(src, self.config.pad_id))
+        src = to_int64("src", src)
+        mask = padding_mask(src, self.config.pad_id)
+        return self.decode(tgt, self._encode(src, mask), mask)
+
+    def _encode(self, src: Tensor, mask: Tensor) -> Tensor:
+        memory: Tensor = self.encoder(self._embed("src", src, self.src_embedding), mask)
+        return memory
+
+    def _embed(self, name: str, ids: Tensor, embedding: nn.Embedding, offset: int = 0) -> Tensor:
+        x = embed(name, ids, embedding) * math.sqrt(self.config.d_model)
+        embedded: Tensor = self.positions(x, offset)
+        return embedded
 
     def new_cache(self) -> DecoderCache:
         """An empty cache for `decode`, good for one batch."""

@@ -4,10 +4,9 @@ import math
 
 import torch
 import torch.nn.functional as F
-from copying import decoder_state, encoder_state
 from torch import nn
 
-from attention_core import Transformer, TransformerConfig, sinusoidal_encoding
+from attention_core import Transformer, TransformerConfig, from_torch, sinusoidal_encoding
 
 # Sizes that are different primes, and a padding number that is not 0.
 PAD = 3
@@ -61,7 +60,7 @@ def batch(seed=0, S=7, L=5):
 
 
 def torch_twin(ours):
-    """An nn.Transformer with numbers of its own, which are then given to ours as well.
+    """An nn.Transformer with numbers of its own, whose stacks ours then takes over.
 
     In post-norm it lacks the two norms after the stacks that nn.Transformer adds.
     """
@@ -84,8 +83,10 @@ def torch_twin(ours):
     )
     fill(theirs, seed=7)
     theirs.to(ours.output.weight.dtype).train(ours.training)
-    ours.encoder.load_state_dict(encoder_state(theirs.encoder))
-    ours.decoder.load_state_dict(decoder_state(theirs.decoder))
+    layer = ours.encoder.layers[0]
+    functions = dict(attention=layer.self_attention.attention, norm=type(layer.self_attention_norm))
+    ours.encoder = from_torch(theirs.encoder, **functions)
+    ours.decoder = from_torch(theirs.decoder, **functions)
     return theirs
 
 
@@ -94,7 +95,7 @@ def torch_logits(ours, theirs, src, tgt):
     c = ours.config
 
     def embed(ids, weight):
-        table = sinusoidal_encoding(ids.shape[1], c.d_model).to(weight)
+        table = sinusoidal_encoding(ids.shape[1], c.d_model, dtype=weight.dtype)
         return F.embedding(ids, weight) * math.sqrt(c.d_model) + table
 
     hidden = theirs(

@@ -294,7 +294,7 @@ def padding_and_mates_do_not_matter(model: Any) -> None:
 def all_of_the_memory_is_heard(model: Any) -> None:
     """Each written word may look at each word that was read, from the first one on."""
     whole = small_model(model)
-    reach = reach_matrix(lambda memory: whole.decode(TGT, memory), _random(1, 4, 16))
+    reach = reach_matrix(lambda memory: whole.decode(TGT, memory, None), _random(1, 4, 16))
     deaf = (reach == 0).sum()
     assert deaf == 0, f"{deaf} of 16 pairs of a written and a read word are cut"
 
@@ -304,8 +304,10 @@ def the_cache_changes_nothing(model: Any) -> None:
     """Word for word with a cache, or all at once."""
     whole = small_model(model)
     memory, cache = whole.encode(SRC), whole.new_cache()
-    steps = [whole.decode(TGT[:, i : i + 1], memory, cache=cache) for i in range(4)]
-    _same(torch.cat(steps, dim=1), whole.decode(TGT, memory), "with a cache the logits differ")
+    steps = [whole.decode(TGT[:, i : i + 1], memory, None, cache=cache) for i in range(4)]
+    _same(
+        torch.cat(steps, dim=1), whole.decode(TGT, memory, None), "with a cache the logits differ"
+    )
 
 
 @law("masks.causal_mask")

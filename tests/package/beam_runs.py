@@ -4,13 +4,11 @@ import math
 
 import pytest
 import torch
-from copying_transformer import SIZES
 from scripted_model import BOS, EOS, PAD
 
 from attention_core import beam_search
 
 both_ways = pytest.mark.parametrize("use_cache", [True, False])
-V_TGT = SIZES["tgt_vocab_size"]
 
 
 def sources(n):

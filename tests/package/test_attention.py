@@ -6,7 +6,7 @@ import oracle
 import pytest
 import torch
 import torch.nn.functional as F
-from copying import attention_state, gradient
+from copying import torch_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rungs import RUNGS
@@ -33,6 +33,7 @@ from attention_core import (
     KeyValueCache,
     MultiHeadAttention,
     causal_mask,
+    from_torch,
     record_attention,
 )
 
@@ -81,7 +82,7 @@ def test_the_fused_kernel_as_attention_gives_the_same_values_and_gradients(dtype
 def test_equals_multihead_attention_of_torch(dtype, bias, kind):
     theirs = filled(nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True), dtype)
     ours = MultiHeadAttention(D_MODEL, H, bias=bias).to(dtype)
-    ours.load_state_dict(attention_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     output, inward, weights = run(ours, ours, mask(kind), dtype)
     expected, expected_inward, _ = run(
         lambda q, k, v, m: theirs(q, k, v, attn_mask=blocked(m), need_weights=False)[0],
@@ -91,7 +92,7 @@ def test_equals_multihead_attention_of_torch(dtype, bias, kind):
     )
     assert_same(output, expected, dtype)
     assert_same(inward, expected_inward, dtype)
-    assert_same(weights, attention_state(theirs, gradient), dtype)
+    assert_same(weights, torch_gradients(theirs), dtype)
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "padding and causal"])
@@ -99,7 +100,7 @@ def test_equals_multihead_attention_of_torch(dtype, bias, kind):
 def test_recorded_weights_equal_those_of_torch_head_by_head(dtype, kind):
     theirs = filled(nn.MultiheadAttention(D_MODEL, H, batch_first=True), dtype)
     ours = MultiHeadAttention(D_MODEL, H).to(dtype)
-    ours.load_state_dict(attention_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     q, k, v = inputs(dtype)
     with record_attention(ours) as recorded:
         ours(q, k, v, mask(kind))
@@ -111,7 +112,7 @@ def test_recorded_weights_equal_those_of_torch_head_by_head(dtype, kind):
 def test_a_padding_mask_equals_the_key_padding_mask_of_torch_inverted():
     theirs = filled(nn.MultiheadAttention(D_MODEL, H, batch_first=True))
     ours = MultiHeadAttention(D_MODEL, H).double()
-    ours.load_state_dict(attention_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     real = mask("padding")
     expected, _ = theirs(*inputs(), key_padding_mask=~real[:, 0, 0])
     assert_same(ours(*inputs(), real), expected)
@@ -209,7 +210,7 @@ def test_dropout_of_0_changes_nothing_and_of_1_leaves_the_output_bias():
 def test_dropout_drops_the_same_weights_as_torch_for_the_same_seed():
     theirs = filled(nn.MultiheadAttention(D_MODEL, H, dropout=0.5, batch_first=True))
     ours = MultiHeadAttention(D_MODEL, H, dropout=0.5).double()
-    ours.load_state_dict(attention_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     with torch.random.fork_rng():
         torch.manual_seed(3)
         expected, _ = theirs(*inputs(), need_weights=False)

@@ -111,7 +111,7 @@ def test_without_a_cache_none_is_made():
 def best_of_all(rule, source, V, max_len, alpha):
     """Every complete sentence of at most max_len tokens, EOS included, weighed by itself."""
     scores = {}
-    others = [token for token in range(V) if token not in (PAD, EOS)]
+    others = [token for token in range(V) if token not in (PAD, BOS, EOS)]
     for length in range(max_len):
         for tokens in itertools.product(others, repeat=length):
             steps = [(*tokens, EOS)[i] for i in range(length + 1)]
@@ -148,7 +148,7 @@ def plain_beam_search(rule, source, max_len, K, alpha, patience=1):
                 (log_p + step, (*tokens, token))
                 for tokens, log_p in running
                 for token, step in enumerate(log_softmax(rule(source, tokens)))
-                if step > -math.inf
+                if step > -math.inf and token not in (PAD, BOS)
             ),
             reverse=True,
         )
@@ -200,9 +200,9 @@ def test_no_complete_sentence_returns_the_likeliest_beginning():
         assert output.shape == (2, limit)
         for i, row in enumerate(output):
             assert sentence(row) == plain_beam_search(rule, i + 1, limit, K, 0.6)
-    # The same if EOS is not in the vocabulary at all.
+    # The same if no token ends a sentence.
     model = ScriptedModel(random_rule(1, 5))
-    assert beam_search(model, sources(1), bos_id=BOS, eos_id=99, max_len=3).shape == (1, 3)
+    assert beam_search(model, sources(1), bos_id=BOS, eos_id=None, max_len=3).shape == (1, 3)
     # An impossible EOS that fills a place among too few candidates ends nothing.
     model = ScriptedModel(lambda source, tokens: [-math.inf] * 3 + [0.0])
     output = beam_search(model, sources(1), bos_id=BOS, eos_id=0, max_len=5, beam_size=2)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from beam_runs import V_TGT, beam, both_ways, never_pad, sentence, sources
+from beam_runs import beam, both_ways, never_pad, sentence, sources
 from copying_transformer import batch, build
 from scripted_model import BOS, EOS, PAD, ScriptedModel, random_rule, scripted, table_rule
 
@@ -28,7 +28,7 @@ def test_one_beam_is_greedy_with_a_real_model(norm_first, use_cache):
     for seed in range(6):
         model = build(torch.float32, seed=seed, norm_first=norm_first)
         src, _ = batch(seed)
-        for end in (seed, V_TGT):
+        for end in (seed, None):
             ids = {"bos_id": 1, "eos_id": end, "max_len": 7, "use_cache": use_cache}
             output = beam_search(model, src, beam_size=1, **ids)
             assert torch.equal(output, greedy_decode(model, src, **ids))
@@ -68,7 +68,7 @@ def test_with_and_without_cache_the_same_tokens(norm_first):
         model = build(torch.float64, seed=seed, norm_first=norm_first)
         src, _ = batch(seed)
         # An end that comes: the fourth token of what the model says without one.
-        free = greedy_decode(model, src, bos_id=1, eos_id=V_TGT, max_len=4)
+        free = greedy_decode(model, src, bos_id=1, eos_id=None, max_len=4)
         for row in range(2):
             ids = {"bos_id": 1, "eos_id": free[row, 3].item(), "max_len": 7, "beam_size": 3}
             cached = beam_search(model, src, use_cache=True, **ids)
@@ -82,7 +82,7 @@ def test_more_beams_than_tokens(use_cache):
     rule = table_rule({(): {3: 0.4, EOS: 0.6}, (3,): {3: 0.9, EOS: 0.1}}, V=4)
     output = beam(ScriptedModel(rule), sources(2), max_len=4, beam_size=9, use_cache=use_cache)
     assert output.shape == (2, 0)
-    only_end = ScriptedModel(lambda source, tokens: [0.0])
+    only_end = ScriptedModel(lambda source, tokens: [0.0, 0.0])
     output = beam_search(only_end, sources(1), bos_id=BOS, eos_id=0, max_len=3, beam_size=2)
     assert output.shape == (1, 0)
 
@@ -97,7 +97,7 @@ def test_the_limits_are_those_of_greedy():
     model = ScriptedModel(rule, max_len=3)
     assert beam(model, sources(1), max_len=99, beam_size=1).tolist() == [[5, 6, 7]]
     real = build(torch.float32, max_len=8)
-    output = beam_search(real, batch()[0], bos_id=1, eos_id=V_TGT, max_len=99, beam_size=2)
+    output = beam_search(real, batch()[0], bos_id=1, eos_id=None, max_len=99, beam_size=2)
     assert output.shape == (2, 8)
 
 

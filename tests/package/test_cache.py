@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from attention_core import (
     DecoderCache,
     KeyValueCache,
+    RecurrentCache,
     causal_mask,
     greedy_decode,
     padding_mask,
@@ -51,9 +52,8 @@ def test_logits_equal_full_recomputation_whatever_the_chunk(chunk, dtype, functi
 def test_greedy_decoding_with_a_cache_gives_the_same_twenty_tokens(functions, norm_first):
     model = build(torch.float32, seed=1, norm_first=norm_first, **functions)
     src, _ = batch()
-    no_end = V_TGT  # a token that never comes: all 20 steps are taken
     cached, anew = (
-        greedy_decode(model, src, bos_id=1, eos_id=no_end, max_len=20, use_cache=use_cache)
+        greedy_decode(model, src, bos_id=1, eos_id=None, max_len=20, use_cache=use_cache)
         for use_cache in (True, False)
     )
     assert cached.shape == (2, 20)
@@ -68,9 +68,9 @@ def test_one_new_token_sees_all_before_it_and_padding_stays_hidden():
     src, tgt = batch(L=5)
     tgt[0, 2] = PAD
     memory, cache = model.encode(src), model.new_cache()
-    model.decode(tgt[:, :3], memory, cache=cache)
+    model.decode(tgt[:, :3], memory, None, cache=cache)
     with record_attention(model) as weights:
-        model.decode(tgt[:, 3:], memory, cache=cache)
+        model.decode(tgt[:, 3:], memory, None, cache=cache)
     own = weights["decoder.layers.1.self_attention"]
     expected = (tgt != PAD)[:, None, None, :] & causal_mask(5)[-2:]
     assert own.shape == (2, SIZES["num_heads"], 2, 5)
@@ -131,7 +131,7 @@ def test_every_cache_begins_empty_and_each_layer_has_its_own():
     model = build(num_layers=3)
     src, tgt = batch()
     one, other = model.new_cache(), model.new_cache()
-    model.decode(tgt, model.encode(src), cache=one)
+    model.decode(tgt, model.encode(src), None, cache=one)
     assert (one.length, other.length) == (5, 0)
     assert other.layers[0].self_attention.pair is None
     keys = [layer.self_attention.pair[0] for layer in one.layers]
@@ -155,3 +155,74 @@ def test_a_growing_cache_grows_and_the_other_projects_once():
         assert len(calls) == total
         assert k[1, 2, :, 4].tolist() == last
         assert torch.equal(v, -k)
+
+
+def test_what_a_call_refuses_leaves_the_cache_as_it_was():
+    model = build()
+    src, tgt = batch()
+    memory, cache = model.encode(src), model.new_cache()
+    model.decode(tgt[:, :2], memory, None, cache=cache)
+    kept = cache.mask, *(layer.self_attention.pair for layer in cache.layers)
+    for arguments in [
+        (tgt[:, 2:], memory, torch.ones(2, 1, 1, 6).bool()),
+        (tgt[:, 2:], memory, torch.ones(2, 1, 1, 7)),
+        (tgt[:, 2:], memory.float(), None),
+        (tgt[:, 2:], memory[:, 1:], None),
+        (tgt[:1, 2:], memory[:1], None),
+        (tgt[:, 2:] + V_TGT, memory, None),
+    ]:
+        with pytest.raises((ValueError, TypeError)):
+            model.decode(*arguments, cache=cache)
+        now = cache.mask, *(layer.self_attention.pair for layer in cache.layers)
+        assert all(x is y for x, y in zip(kept, now, strict=True))
+
+
+def pair(*shape, dtype=torch.float32):
+    return lambda: (torch.zeros(shape, dtype=dtype),) * 2
+
+
+@pytest.mark.parametrize(
+    ("project", "text"),
+    [
+        (pair(1, 3, 2, 5), r"got \(1, 3, 2, 5\) of torch.float32 after \(2, 3, 4, 5\) of torch.f"),
+        (pair(2, 1, 2, 5), r"new keys must differ in length only .* got \(2, 1, 2, 5\)"),
+        (pair(2, 3, 2, 7), r"new keys must differ in length only .* got \(2, 3, 2, 7\)"),
+        (pair(2, 3, 2, 5, dtype=torch.float64), r"got \(2, 3, 2, 5\) of torch\.float64 after"),
+        (lambda: (torch.zeros(2, 3, 1, 5), torch.zeros(2, 3, 1, 4)), "new values must differ in"),
+    ],
+)
+def test_keys_that_cannot_follow_those_kept_are_named(project, text):
+    cache = KeyValueCache(grows=True)
+    cache.update(pair(2, 3, 4, 5))
+    before = cache.pair
+    with pytest.raises(ValueError, match=text):
+        cache.update(project)
+    assert cache.pair is before
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "text"),
+    [
+        ([0, 1], TypeError, "rows must be a tensor of int64 or int32, got list"),
+        (torch.tensor([0.0]), TypeError, r"rows must be .* int32, got torch\.float32"),
+        (torch.tensor([True]), TypeError, r"rows must be .* int32, got torch\.bool"),
+        (torch.tensor([[0]]), ValueError, r"rows must have one axis, got shape \(1, 1\)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "make", [lambda: DecoderCache(1), lambda: KeyValueCache(grows=True), RecurrentCache]
+)
+def test_bad_rows_are_named(make, rows, error, text):
+    with pytest.raises(error, match=text):
+        make().reorder(rows)
+
+
+def test_bad_sizes_of_a_cache_are_named():
+    with pytest.raises(ValueError, match="num_layers must be at least 1, got 0"):
+        DecoderCache(0)
+    with pytest.raises(TypeError, match=r"num_layers must be an int, got float 2\.0"):
+        DecoderCache(2.0)
+    cache = DecoderCache(1)
+    cache.extend_mask(torch.ones(2, 1, 1, 3).bool())
+    with pytest.raises(ValueError, match="got 5 sentences for a cache of 2"):
+        cache.extend_mask(torch.ones(5, 1, 1, 1).bool())

@@ -4,7 +4,7 @@ import oracle
 import pytest
 import torch
 import torch.nn.functional as F
-from copying import decoder_layer_state, encoder_layer_state, gradient
+from copying import torch_gradients
 from samples import (
     D_FF,
     D_MODEL,
@@ -31,6 +31,7 @@ from attention_core import (
     FeedForward,
     LayerNorm,
     MultiHeadAttention,
+    from_torch,
 )
 
 WIDTHS = (D_MODEL, H, D_FF)
@@ -161,7 +162,7 @@ def encoder_pair(dtype=torch.float64, **options):
     theirs = nn.TransformerEncoderLayer(*WIDTHS, **{"dropout": 0.0, **options}, batch_first=True)
     filled(theirs, dtype)
     ours = EncoderLayer(*WIDTHS, **options).to(dtype)
-    ours.load_state_dict(encoder_layer_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     return ours, theirs
 
 
@@ -169,7 +170,7 @@ def decoder_pair(dtype=torch.float64, **options):
     theirs = nn.TransformerDecoderLayer(*WIDTHS, **{"dropout": 0.0, **options}, batch_first=True)
     filled(theirs, dtype)
     ours = DecoderLayer(*WIDTHS, **options).to(dtype)
-    ours.load_state_dict(decoder_layer_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     return ours, theirs
 
 
@@ -184,7 +185,7 @@ def test_encoder_layer_equals_torch_in_values_and_gradients(dtype, norm_first, k
         run(lambda x: theirs(x, src_mask=blocked(allowed, S, S)), SOURCE, dtype),
         dtype,
     )
-    assert_same(gradients(ours), encoder_layer_state(theirs, gradient), dtype)
+    assert_same(gradients(ours), torch_gradients(theirs), dtype)
 
 
 @pytest.mark.parametrize("memory_kind", ["none", "padding", MASKS_FOR_TORCH[-1]])
@@ -205,7 +206,7 @@ def test_decoder_layer_equals_torch_in_values_and_gradients(dtype, norm_first, k
         ),
         dtype,
     )
-    assert_same(gradients(ours), decoder_layer_state(theirs, gradient), dtype)
+    assert_same(gradients(ours), torch_gradients(theirs), dtype)
 
 
 def test_masks_of_3_axes_are_one_for_each_sentence_also_with_as_many_heads_as_sentences():
@@ -266,7 +267,7 @@ def test_equals_the_fast_path_of_torch_in_eval_on_real_positions(norm_first, mon
     theirs = nn.TransformerEncoderLayer(*sizes, dropout=0.5, batch_first=True, **options)
     filled(theirs, torch.float32).eval()
     ours = EncoderLayer(*sizes, dropout=0.5, **options).eval()
-    ours.load_state_dict(encoder_layer_state(theirs))
+    ours.load_state_dict(from_torch(theirs).state_dict())
     x, real = randn(B, S, 22, dtype=torch.float32), torch.arange(S) < torch.tensor([[3], [5]])
     with torch.no_grad():
         output = ours(x, real[:, None, None, :])

@@ -1,5 +1,6 @@
 """positional.py: worked numbers, the rotation, learned vectors, precision, error texts."""
 
+import copy
 import math
 
 import oracle
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import B, H, L, assert_same, randn
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_core import (
     EncoderLayer,
@@ -126,7 +128,36 @@ def test_autocast_does_not_touch_the_table():
 def test_tables_are_made_on_the_device_asked_for():
     assert sinusoidal_encoding(3, 4, device="meta").device.type == "meta"
     assert sinusoidal_shift(3, 4, device="meta").device.type == "meta"
+    with torch.device("meta"):
+        assert sinusoidal_encoding(3, 4).device.type == "meta"
+        assert sinusoidal_shift(3, 4).device.type == "meta"
+        assert SinusoidalPositions(4, max_len=3).table.device.type == "meta"
+        rows = sinusoidal_encoding(3, 4, device="cpu")
+    assert torch.equal(rows, table(3, 4).float())
     assert sinusoidal_encoding(0, 4).shape == (0, 4)
+
+
+class NoFloat64(TorchDispatchMode):
+    """Refuses float64 anywhere but on the CPU, as Apple's MPS does."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for x in result if isinstance(result, tuple) else [result]:
+            if isinstance(x, torch.Tensor) and x.dtype == torch.float64:
+                assert x.device.type == "cpu", f"{func} made float64 on {x.device}"
+        return result
+
+
+def test_a_device_without_float64_is_handed_no_float64():
+    with NoFloat64():
+        for dtype in (None, torch.float16):
+            sinusoidal_encoding(5, 4, device="meta", dtype=dtype)
+            sinusoidal_shift(5, 4, device="meta", dtype=dtype)
+        SinusoidalPositions(4, max_len=5).to("meta")
+        with torch.device("meta"):
+            SinusoidalPositions(4, max_len=5)
+        with pytest.raises(AssertionError, match="float64 on meta"):  # so it would be seen
+            table(5, 4, device="meta")
 
 
 # ---------------------------------------------------------------- the modules
@@ -206,6 +237,66 @@ def test_the_result_has_the_dtype_of_the_tokens(kind, dtype):
     assert kind(D, max_len=ROWS).to("meta").table.device.type == "meta"
 
 
+# --------------------------------------------- moved, converted, emptied, reloaded
+
+ROUND_TRIPS = {
+    "bfloat16": lambda m: m.bfloat16().float(),
+    "half": lambda m: m.half().float(),
+    "to": lambda m: m.to(torch.float16).to(dtype=torch.float32),
+    "double": lambda m: m.double().float(),
+    "three dtypes": lambda m: m.half().bfloat16().double().float(),
+    "to_empty": lambda m: m.to_empty(device="cpu"),
+    "meta and back": lambda m: m.to("meta").to_empty(device="cpu"),
+    "half on meta": lambda m: m.half().to("meta").to_empty(device="cpu").float(),
+    "copies": lambda m: copy.deepcopy(copy.deepcopy(m).half()).float(),
+}
+
+
+@pytest.mark.parametrize("name", ROUND_TRIPS)
+def test_a_round_trip_leaves_the_table_as_computed(name):
+    module = ROUND_TRIPS[name](SinusoidalPositions(D, max_len=ROWS))
+    assert torch.equal(module.table, sinusoidal_encoding(ROWS, D))
+    # The same as a part of a larger module.
+    whole = ROUND_TRIPS[name](torch.nn.Sequential(SinusoidalPositions(D, max_len=ROWS)))
+    assert torch.equal(whole[0].table, sinusoidal_encoding(ROWS, D))
+
+
+def test_double_precision_has_the_sines_of_double_precision():
+    assert torch.equal(SinusoidalPositions(D, max_len=ROWS).double().table, table(ROWS, D))
+
+
+def test_a_module_without_a_change_keeps_its_table():
+    module = SinusoidalPositions(D, max_len=ROWS)
+    before = module.table
+    module.float().to("cpu").requires_grad_(False).eval()
+    assert module.table is before
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_module_made_on_meta_has_its_table_once_the_weights_are_loaded(assign, compiled):
+    def make():
+        return torch.nn.Sequential(torch.nn.Linear(D, D), SinusoidalPositions(D, max_len=ROWS))
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        right = make()
+    with torch.device("meta"):
+        module = make()
+    if not assign:
+        module.to_empty(device="cpu")
+    module.load_state_dict(right.state_dict(), assign=assign)
+    run = torch.compile(module, fullgraph=True, backend="eager") if compiled else module
+    x = randn(B, L, D, dtype=torch.float32)
+    assert torch.equal(run(x), right(x))
+
+
+def test_a_table_of_ones_own_is_moved_and_not_replaced():
+    module, own = SinusoidalPositions(D, max_len=ROWS), randn(7, D)
+    module.table = own
+    assert torch.equal(module.half().table, own.half())
+
+
 # ----------------------------------------------------------------- "I saw a saw"
 
 IDS = torch.tensor([[0, 1, 2, 1]])
@@ -235,14 +326,48 @@ ERRORS = [
     (lambda: sinusoidal_encoding(2.0, 4), TypeError, r"max_len must be an int, got float 2\.0"),
     (lambda: sinusoidal_encoding(2, 0), ValueError, "d_model must be at least 1, got 0"),
     (lambda: sinusoidal_encoding(2, True), TypeError, "d_model must be an int, got bool True"),
-    (lambda: sinusoidal_encoding(2, 4, base=0), ValueError, "base must be positive, got 0"),
-    (lambda: sinusoidal_encoding(2, 4, base=-1.0), ValueError, r"base must be positive, got -1\.0"),
+    (
+        lambda: sinusoidal_encoding(2, 4, base=0),
+        ValueError,
+        "base must be positive and finite, got 0",
+    ),
+    (
+        lambda: sinusoidal_encoding(2, 4, base=-1.0),
+        ValueError,
+        r"base must be positive and finite, got -1\.0",
+    ),
     (
         lambda: sinusoidal_encoding(2, 4, base=math.nan),
         ValueError,
-        "base must be positive, got nan",
+        "base must be positive and finite, got nan",
     ),
-    (lambda: sinusoidal_shift(1, 4, base=0.0), ValueError, r"base must be positive, got 0\.0"),
+    (
+        lambda: sinusoidal_shift(1, 4, base=0.0),
+        ValueError,
+        r"base must be positive and finite, got 0\.0",
+    ),
+    (
+        lambda: sinusoidal_encoding(2, 4, base=math.inf),
+        ValueError,
+        "base must be positive and finite, got inf",
+    ),
+    (
+        lambda: sinusoidal_shift(2, 4, base=math.inf),
+        ValueError,
+        "base must be positive and finite, got inf",
+    ),
+    (lambda: sinusoidal_encoding(2, 4, base="9"), TypeError, "base must be a number, got str '9'"),
+    (lambda: sinusoidal_shift(2, 4, base=True), TypeError, "base must be a number, got bool True"),
+    (
+        lambda: sinusoidal_encoding(2, 4, dtype=torch.int64),
+        TypeError,
+        r"dtype must be a floating-point dtype, got torch\.int64",
+    ),
+    (
+        lambda: sinusoidal_shift(2, 4, dtype=torch.bool),
+        TypeError,
+        r"dtype must be a floating-point dtype, got torch\.bool",
+    ),
     (lambda: sinusoidal_shift(1, 5), ValueError, "d_model must be even for a rotation, got 5"),
     (lambda: sinusoidal_shift(1, 0), ValueError, "d_model must be at least 2, got 0"),
     (lambda: sinusoidal_shift(1, 4.0), TypeError, r"d_model must be an int, got float 4\.0"),
@@ -275,6 +400,16 @@ MODULE_ERRORS = [
         r"x must be a floating-point tensor, got dtype torch\.int64",
     ),
     (lambda kind: kind(4, max_len=8)([[0.0] * 4]), TypeError, r"x must be a torch\.Tensor, got"),
+    (
+        lambda kind: kind(4, max_len=8)(torch.zeros(2, 3, 4), 1.0),
+        TypeError,
+        r"offset must be an int, got float 1\.0",
+    ),
+    (
+        lambda kind: kind(4, max_len=8)(torch.zeros(2, 3, 4), offset=True),
+        TypeError,
+        "offset must be an int, got bool True",
+    ),
 ]
 
 

@@ -20,12 +20,14 @@ NO_SHAPE = {
     "decoder_layer_parameters",
     "encoder_layer_parameters",
     "feed_forward_parameters",
+    "from_torch",
     "load_checkpoint",
     "load_training",
     "normalised_score",
     "record_attention",
     "save_checkpoint",
     "save_training",
+    "to_torch",
     "transformer_parameters",
     "warmup_rate",
 }
@@ -65,6 +67,7 @@ evaluate(model, batches, *, bos_id, eos_id)
 feed_forward_parameters(d_model, d_ff)
 fit(model, batches, *, steps, optimizer, rate, start=0, label_smoothing=0.0, clip=None, \
 progress=None)
+from_torch(theirs, config=None, *, attention, norm)
 greedy_decode(model, src, *, bos_id, eos_id, max_len, use_cache=True)
 load_checkpoint(path, model)
 load_training(path, model, optimizer)
@@ -82,6 +85,7 @@ shift_targets(tgt)
 sinusoidal_encoding(max_len, d_model, *, base=10000.0, dtype=None, device=None)
 sinusoidal_shift(offset, d_model, *, base=10000.0, dtype=None, device=None)
 split_heads(x, num_heads)
+to_torch(ours)
 transformer_parameters(config)
 warmup_rate(step, d_model, warmup)
 """.strip().splitlines()

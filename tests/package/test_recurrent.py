@@ -92,8 +92,8 @@ def test_without_attention_a_sentence_of_any_length_becomes_one_vector():
     src, tgt = batch()
     memory = model.encode(src)
     model.encode(src.flip(0, 1))
-    assert torch.equal(model.decode(tgt, memory), model(src, tgt))
-    assert torch.equal(build(attention=False).decode(tgt, memory), model(src, tgt))
+    assert torch.equal(model.decode(tgt, memory, None), model(src, tgt))
+    assert torch.equal(build(attention=False).decode(tgt, memory, None), model(src, tgt))
 
 
 def test_with_attention_the_memory_has_a_row_for_each_token():
@@ -102,7 +102,7 @@ def test_with_attention_the_memory_has_a_row_for_each_token():
     memory = model.encode(src)
     assert memory.shape == (B, S, D_MODEL)
     assert torch.equal(model.decode(tgt, memory, padding_mask(src, PAD)), model(src, tgt))
-    assert not torch.equal(model.decode(tgt, memory)[1], model(src, tgt)[1])
+    assert not torch.equal(model.decode(tgt, memory, None)[1], model(src, tgt)[1])
 
 
 def test_each_target_token_may_have_a_memory_mask_of_its_own():

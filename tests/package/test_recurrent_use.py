@@ -12,6 +12,8 @@ from recurrent_models import D_MODEL, V_SRC, V_TGT, both, both_depths, build, co
 from torch.testing import assert_close
 
 from attention_core import (
+    DecoderCache,
+    RecurrentCache,
     beam_search,
     greedy_decode,
     load_checkpoint,
@@ -52,10 +54,10 @@ def test_a_reordered_cache_continues_the_chosen_rows(attention):
     memory, rows = model.encode(src), torch.tensor([2, 0, 2])
     cache = model.new_cache()
     cache.reorder(rows)  # nothing there yet
-    model.decode(tgt[:, :-1], memory, cache=cache)
+    model.decode(tgt[:, :-1], memory, None, cache=cache)
     cache.reorder(rows)
-    logits = model.decode(tgt[rows, -1:], memory, cache=cache)
-    assert_close(logits, model.decode(tgt, memory)[rows, -1:], **CLOSE)
+    logits = model.decode(tgt[rows, -1:], memory, None, cache=cache)
+    assert_close(logits, model.decode(tgt, memory, None)[rows, -1:], **CLOSE)
 
 
 @both
@@ -71,7 +73,7 @@ def test_decoding_is_the_same_with_a_cache_without_and_for_each_sentence_alone(
         model = build(attention=attention, num_layers=2, seed=seed)
         src, _ = batch(seed)
         # What the second sentence says at the fourth place, if it need not end, is its end.
-        endless = search(model, src, bos_id=1, eos_id=V_TGT, max_len=9, **more)
+        endless = search(model, src, bos_id=1, eos_id=None, max_len=9, **more)
         options = dict(bos_id=1, eos_id=endless[1, 3].item(), max_len=9, **more)
         together = search(model, src, **options)
         assert torch.equal(together, search(model, src, **options, use_cache=False))
@@ -89,7 +91,7 @@ def test_decoding_ends_at_the_models_own_limit_and_takes_an_empty_batch(attentio
     src, _ = batch()
     nothing = src[:0]
     for search in (greedy_decode, beam_search):
-        assert search(model, src, bos_id=1, eos_id=V_TGT + 1, max_len=99).shape == (B, 11)
+        assert search(model, src, bos_id=1, eos_id=None, max_len=99).shape == (B, 11)
         assert search(model, nothing, bos_id=1, eos_id=2, max_len=9).shape[0] == 0
     assert model.encode(nothing).shape == (0, S if attention else 1, D_MODEL)
 
@@ -170,6 +172,46 @@ def test_a_model_comes_back_from_its_checkpoint_and_a_copy_is_its_own(attention,
     assert torch.equal(twin(*batch()), logits)
 
 
+@both
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_ids_may_be_of_any_integer_dtype(attention, dtype):
+    model = build(attention=attention)
+    src, tgt = batch()
+    assert torch.equal(model(src.to(dtype), tgt.to(dtype)), model(src, tgt))
+    assert torch.equal(model.encode(src.to(dtype)), model.encode(src))
+
+
+@both
+def test_the_memory_mask_must_be_given(attention):
+    model = build(attention=attention)
+    src, tgt = batch()
+    with pytest.raises(TypeError, match="memory_mask"):
+        model.decode(tgt, model.encode(src))
+
+
+@both
+@both_depths
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_works_forward_backward_and_step_by_step(attention, num_layers, dtype):
+    model = build(torch.float32, attention=attention, num_layers=num_layers)
+    src, tgt = batch()
+    expected = model(src, tgt)
+    with torch.autocast("cpu", dtype=dtype):
+        logits = model(src, tgt)
+        memory, mask, cache = model.encode(src), padding_mask(src, PAD), model.new_cache()
+        steps = [model.decode(tgt[:, [i]], memory, mask, cache=cache) for i in range(L)]
+        loss = sequence_loss(logits, tgt, pad_id=PAD)
+        with pytest.raises(TypeError, match="memory must have the model's dtype"):
+            model.decode(tgt, memory.double(), mask)
+    assert_close(logits.float(), expected, rtol=0, atol=0.1)
+    assert_close(torch.cat(steps, dim=1).float(), expected, rtol=0, atol=0.1)
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.dtype == torch.float32
+        assert parameter.grad.isfinite().all(), name
+        assert (parameter.grad != 0).any(), name
+
+
 # ------------------------------------------------------------------ error texts
 
 SRC, TGT = batch()
@@ -184,7 +226,32 @@ def call(name, *arguments, attention=True, **options):
     return lambda: getattr(build(attention=attention), name)(*arguments, **options)
 
 
+def filled_cache():
+    return RecurrentCache(torch.zeros(1, B, D_MODEL).double(), 3)
+
+
 ERRORS = [
+    (
+        call("forward", SRC + V_SRC, TGT),
+        ValueError,
+        "src must hold ids from 0 to 18, of a vocabulary of 19 tokens, got 31 in row 0, column 0",
+    ),
+    (call("forward", SRC, TGT - V_TGT), ValueError, "tgt must hold ids from 0 to 22, .* got -"),
+    (
+        call("decode", TGT, ROWS.float(), None),
+        TypeError,
+        r"memory must have the model's dtype, torch\.float64, got dtype torch\.float32",
+    ),
+    (
+        call("decode", TGT, ROWS, None, cache=DecoderCache(1)),
+        TypeError,
+        "cache must be a RecurrentCache, got DecoderCache",
+    ),
+    (
+        call("decode", TGT[:1], ROWS[:1], None, cache=filled_cache()),
+        ValueError,
+        "cache must hold the batch that is decoded, got 1 sentences for a cache of 2",
+    ),
     (make(src_vocab_size=0), ValueError, "src_vocab_size must be at least 1, got 0"),
     (make(tgt_vocab_size=0), ValueError, "tgt_vocab_size must be at least 1, got 0"),
     (make(d_model=8.0), TypeError, r"d_model must be an int, got float 8\.0"),
@@ -209,25 +276,25 @@ ERRORS = [
     ),
     (call("forward", SRC.repeat(1, 8), TGT), ValueError, "src must have 1 .* got length 56 from"),
     (call("forward", SRC, TGT.repeat(1, 11)), ValueError, r"tgt must have .* \(tgt \(2, 55\)\)"),
-    (call("decode", TGT[:, :0], ROWS), ValueError, "tgt must have 1 to .* got length 0"),
-    (call("decode", TGT.tolist(), ROWS), TypeError, r"tgt must be a torch\.Tensor, got list"),
+    (call("decode", TGT[:, :0], ROWS, None), ValueError, "tgt must have 1 to .* got length 0"),
+    (call("decode", TGT.tolist(), ROWS, None), TypeError, r"tgt must be a torch\.Tensor, got list"),
     (
-        call("decode", TGT, ROWS[..., 1:]),
+        call("decode", TGT, ROWS[..., 1:], None),
         ValueError,
         r"memory must have shape \(B, length, 22\), got shape \(2, 7, 21\)",
     ),
     (
-        call("decode", TGT, ROWS[:1]),
+        call("decode", TGT, ROWS[:1], None),
         ValueError,
         r"tgt and memory must have the same batch size B, got tgt \(2, 5\) and memory \(1, 7, 22\)",
     ),
     (
-        call("decode", TGT, ROWS, attention=False),
+        call("decode", TGT, ROWS, None, attention=False),
         ValueError,
         r"memory must have one row without attention, got shape \(2, 7, 22\)",
     ),
     (
-        call("decode", TGT, ROWS[:, :0]),
+        call("decode", TGT, ROWS[:, :0], None),
         ValueError,
         r"memory must have at least one row, got shape \(2, 0, 22\)",
     ),

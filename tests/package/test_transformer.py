@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from copying import decoder_state, encoder_state, gradient
+from copying import torch_gradients
 from copying_transformer import (
     PAD,
     SIZES,
@@ -57,8 +57,8 @@ def test_equals_nn_transformer_in_values_and_gradients(dtype, functions, norm_fi
     ours.zero_grad()
     (torch_logits(ours, theirs, src, tgt) * weights).mean().backward()
     expected = gradients(ours)  # of the embeddings and the output, which torch's model lacks
-    expected |= {f"encoder.{n}": x for n, x in encoder_state(theirs.encoder, gradient).items()}
-    expected |= {f"decoder.{n}": x for n, x in decoder_state(theirs.decoder, gradient).items()}
+    expected |= {f"encoder.{n}": x for n, x in torch_gradients(theirs.encoder).items()}
+    expected |= {f"decoder.{n}": x for n, x in torch_gradients(theirs.decoder).items()}
     assert our_gradients.keys() == expected.keys()
     for name, x in expected.items():
         assert_close(our_gradients[name], x, **tolerance)

@@ -9,9 +9,18 @@ from copying_transformer import PAD, SIZES, batch, build, config, ids
 from torch import nn
 from torch.testing import assert_close
 
-from attention_core import Transformer, TransformerConfig
+from attention_core import (
+    DecoderCache,
+    RecurrentCache,
+    Transformer,
+    TransformerConfig,
+    padding_mask,
+    sequence_loss,
+    transformer,
+)
 
 V_SRC, V_TGT = SIZES["src_vocab_size"], SIZES["tgt_vocab_size"]
+FUSED = {"attention": F.scaled_dot_product_attention, "norm": nn.LayerNorm}
 
 
 # ------------------------------------------------------------- length limits
@@ -33,9 +42,9 @@ def test_a_cached_step_beyond_max_len_is_named_and_leaves_the_cache_as_it_was():
     src, tgt = (ids(2, 9, vocabulary=v) for v in (V_SRC, V_TGT))
     memory, cache = model.encode(src[:, :8]), model.new_cache()
     for i in range(8):
-        model.decode(tgt[:, i : i + 1], memory, cache=cache)
+        model.decode(tgt[:, i : i + 1], memory, None, cache=cache)
     with pytest.raises(ValueError, match="max_len=8, got length 1 from position 8"):
-        model.decode(tgt[:, 8:], memory, cache=cache)
+        model.decode(tgt[:, 8:], memory, None, cache=cache)
     assert cache.length == 8
     assert cache.layers[1].self_attention.pair[0].shape[-2] == 8
 
@@ -84,13 +93,96 @@ def test_a_model_turned_to_double_keeps_its_logits():
     assert_close(after.float(), before, rtol=1e-5, atol=1e-5)
 
 
-def test_ids_may_be_32_bit_integers_and_are_left_as_they_were():
-    src, tgt = batch()
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_ids_may_be_of_any_integer_dtype_and_are_left_as_they_were(dtype):
+    src, tgt = (x.to(dtype) for x in batch())
     copies = src.clone(), tgt.clone()
     model = build()
-    assert torch.equal(model(src.int(), tgt.int()), model(src, tgt))
+    expected = model(*batch())
+    assert torch.equal(model(src, tgt), expected)
+    memory, mask, cache = model.encode(src), padding_mask(batch()[0], PAD), model.new_cache()
+    steps = [model.decode(tgt[:, i : i + 1], memory, mask, cache=cache) for i in range(5)]
+    assert_close(torch.cat(steps, dim=1), expected, rtol=1e-12, atol=1e-12)
     assert torch.equal(src, copies[0])
     assert torch.equal(tgt, copies[1])
+
+
+def test_a_padding_id_that_the_dtype_of_the_ids_cannot_hold_hides_nothing():
+    # As int8, 256 would be 0: token 0 would be taken for padding.
+    model = build(src_vocab_size=300, tgt_vocab_size=300, pad_id=256)
+    src = torch.zeros(2, 5, dtype=torch.int8)
+    assert torch.equal(model(src, src), model(src.long(), src.long()))
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "text"),
+    [
+        (
+            [[4, 19]],
+            [[1]],
+            "src must hold ids from 0 to 18, .* 19 tokens, got 19 in row 0, col.* 1",
+        ),
+        ([[4, -1]], [[1]], "src must hold ids from 0 to 18, .*, got -1 in row 0, column 1"),
+        ([[4], [5]], [[1], [23]], "tgt must hold ids from 0 to 22, .*, got 23 in row 1, column 0"),
+    ],
+)
+def test_an_id_outside_the_vocabulary_is_named(src, tgt, text):
+    model = build(torch.float32)
+    with pytest.raises(ValueError, match=text):
+        model(torch.tensor(src), torch.tensor(tgt))
+    # 200 as int8 is -56, and so it is named: as given.
+    with pytest.raises(ValueError, match=r"got -56 in row 0, column 0"):
+        model(torch.tensor([[200]]).to(torch.int8), torch.tensor([[1]]))
+    with pytest.raises(ValueError, match="src must hold"):
+        model.encode(torch.tensor([[4, 19]]))
+
+
+def test_the_memory_mask_must_be_given():
+    # Without it, padding would be attended to, and nothing would say so.
+    src, tgt = batch()
+    model = build()
+    with pytest.raises(TypeError, match="memory_mask"):
+        model.decode(tgt, model.encode(src))
+    assert not torch.equal(model.decode(tgt, model.encode(src), None), model(src, tgt))
+
+
+def test_the_padding_of_the_source_is_looked_for_once(monkeypatch):
+    calls = []
+
+    def counted(ids, pad_id):
+        calls.append(tuple(ids.shape))
+        return padding_mask(ids, pad_id)
+
+    monkeypatch.setattr(transformer, "padding_mask", counted)
+    build()(*batch())
+    assert sorted(calls) == [(2, 5), (2, 7)]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("functions", [{}, FUSED], ids=["explicit", "fused"])
+def test_autocast_works_forward_backward_and_step_by_step(dtype, functions):
+    src, tgt = batch()
+    model = build(torch.float32, **functions)
+    expected = model(src, tgt)
+    with torch.autocast("cpu", dtype=dtype):
+        logits = model(src, tgt)
+        memory, mask, cache = model.encode(src), padding_mask(src, PAD), model.new_cache()
+        steps = [model.decode(tgt[:, i : i + 1], memory, mask, cache=cache) for i in range(5)]
+        loss = sequence_loss(logits, tgt, pad_id=PAD)
+        model.decode(tgt, memory.to(dtype), mask)  # autocast converts it
+        with pytest.raises(TypeError, match="memory must have the model's dtype"):
+            model.decode(tgt, memory.double(), mask)  # but not this
+    assert logits.dtype == dtype
+    assert_close(logits.float(), expected, rtol=0, atol=0.3)
+    assert_close(torch.cat(steps, dim=1), logits, rtol=0, atol=0.3)
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.dtype == torch.float32
+        assert parameter.grad.isfinite().all(), name
+        assert (parameter.grad != 0).any() or name.endswith("k_proj.bias"), name
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
@@ -132,6 +224,28 @@ def test_exports_with_lengths_that_may_change():
 
 
 # -------------------------------------------------------------- saved weights
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_loaded_after_a_round_trip_give_the_same_logits(dtype):
+    src, tgt = batch()
+    model = build(torch.float32)
+    before, state = model(src, tgt), {n: x.clone() for n, x in model.state_dict().items()}
+    model.to(dtype).float()
+    model.load_state_dict(state)
+    assert torch.equal(model(src, tgt), before)
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_weights_loaded_into_a_model_made_on_meta_give_the_same_logits(assign):
+    src, tgt = batch()
+    model = build(torch.float32)
+    with torch.device("meta"):
+        other = Transformer(model.config).eval()
+    if not assign:
+        other.to_empty(device="cpu")
+    other.load_state_dict(model.state_dict(), assign=assign)
+    assert torch.equal(other(src, tgt), model(src, tgt))
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
@@ -218,6 +332,14 @@ def test_bad_settings_are_named(changes, error, text):
 
 
 src, tgt, memory = torch.ones(2, 7).long(), torch.ones(2, 5).long(), torch.zeros(2, 7, 33)
+
+
+def filled_cache(model):
+    cache = model.new_cache()
+    model.decode(tgt, memory, None, cache=cache)
+    return cache
+
+
 ERRORS = [
     (lambda m: m(src[0], tgt), ValueError, r"src must have shape \(B, length\), got shape \(7,\)"),
     (lambda m: m(src, tgt[0]), ValueError, r"tgt must have shape \(B, length\), got shape \(5,\)"),
@@ -230,7 +352,47 @@ ERRORS = [
         r"same batch size B, got tgt \(2, 5\) and memory \(1, 7, 33\)",
     ),
     (
-        lambda m: m.decode(tgt, memory[..., :-1]),
+        lambda m: m.decode(tgt, memory.double(), None),
+        TypeError,
+        r"memory must have the model's dtype, torch\.float32, got dtype torch\.float64",
+    ),
+    (
+        lambda m: m.decode(tgt, memory.half(), None),
+        TypeError,
+        r"memory must have the model's dtype, torch\.float32, got dtype torch\.float16",
+    ),
+    (
+        lambda m: m.decode(tgt, memory, None, cache=RecurrentCache()),
+        TypeError,
+        "cache must be a DecoderCache, got RecurrentCache",
+    ),
+    (
+        lambda m: m.decode(tgt, memory, None, cache=DecoderCache(3)),
+        ValueError,
+        "cache must have as many layers as the decoder, 2, got 3",
+    ),
+    (
+        lambda m: m.decode(tgt, memory, None, cache=DecoderCache(1)),
+        ValueError,
+        "cache must have as many layers as the decoder, 2, got 1",
+    ),
+    (
+        lambda m: m.decode(tgt[:1], memory[:1], None, cache=filled_cache(m)),
+        ValueError,
+        "cache must hold the batch that is decoded, got 1 sentences for a cache of 2",
+    ),
+    (
+        lambda m: m.decode(tgt, memory[:, :-1], None, cache=filled_cache(m)),
+        ValueError,
+        r"filled from the same memory, got memory \(2, 6, 33\) for a cache of 7 source tokens",
+    ),
+    (
+        lambda m: m.decoder(torch.zeros(2, 5, 33), memory, cache=DecoderCache(1)),
+        ValueError,
+        "cache must have as many layers as the decoder, 2, got 1",
+    ),
+    (
+        lambda m: m.decode(tgt, memory[..., :-1], None),
         ValueError,
         r"memory must have shape \(B, length, 33\), got shape \(2, 7, 32\)",
     ),

@@ -21,7 +21,8 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # and colours. Whatever a chapter should show does not belong here.
 OUTSIDE = """
 cache.LayerCache cache.Pair decoding.Translator training.Batches functional.AttentionFunction
-load_checkpoint save_checkpoint load_training save_training training.save_trained
+from_torch to_torch load_checkpoint save_checkpoint load_training save_training
+training.save_trained
 distributed.processes
 dates.SPLITS dates.FIRST dates.LAST dates.DAY_FORMS dates.join dates.chinese_date
 train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.arguments train.train train.main
