@@ -6,6 +6,7 @@ Each message names the argument, the rule, and the shapes as the caller gave the
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -104,9 +105,8 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tup
 
 
 def check_count(name: str, value: int, *, minimum: int) -> None:
-    """``value`` is an int (not a bool) of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+    """``value`` is an int, of Python or numpy, not a bool, of at least ``minimum``."""
+    check_int(name, value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
 
@@ -170,3 +170,20 @@ def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
             "tgt and memory must have the same batch size B, "
             f"got tgt {shape(tgt)} and memory {shape(memory)}"
         )
+
+
+def check_int(name: str, value: int) -> None:
+    """``value`` is an int, of Python or numpy, and not a bool."""
+    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt, Integral)):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+
+
+def equal_id(ids: Tensor, token: int) -> Tensor:
+    """Where ``ids`` are ``token``: nowhere if their dtype cannot hold it.
+
+    Compared by torch alone, 256 would equal the 0 of a uint8 tensor.
+    """
+    limits = torch.iinfo(ids.dtype)
+    if not limits.min <= token <= limits.max:
+        return torch.zeros_like(ids, dtype=torch.bool)
+    return ids == token
