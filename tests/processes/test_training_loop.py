@@ -17,7 +17,7 @@ from copying_transformer import PAD, SIZES, build, ids
 from torch import nn
 from torch.testing import assert_close
 
-from attention_core import greedy_decode, save_checkpoint, sequence_loss, shift_targets
+from attention_core import greedy_decode, sequence_loss, shift_targets
 from attention_core.distributed import processes
 from attention_core.training import (
     Accuracy,
@@ -313,20 +313,6 @@ def test_saving_and_examining_do_not_disturb_training(tmp_path):
     assert_equal_to_the_bit(parts, whole)
 
 
-def test_an_interruption_while_writing_leaves_the_last_file(tmp_path, monkeypatch):
-    path = tmp_path / "training.pt"
-    save_training(path, *trainee(), 3)
-
-    def interrupted(contents, path):
-        Path(path).write_bytes(b"half a fi")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(torch, "save", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        save_training(path, *trainee(), 4)
-    assert load_training(path, *trainee(seed=1)) == 3
-
-
 def test_a_rate_of_numpy_can_be_saved(tmp_path):
     numpy = pytest.importorskip("numpy")
     model, adam = trainee()
@@ -463,12 +449,6 @@ def test_bad_input_is_named(tmp_path, call, error, text):
     with pytest.raises(error, match=text):
         call(tmp_path / "training.pt")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_checkpoint_of_the_model_alone_cannot_be_resumed(tmp_path):
-    save_checkpoint(tmp_path / "model.pt", build(), step=3)
-    with pytest.raises(ValueError, match=r"a file of save_training, got .*model\.pt without"):
-        load_training(tmp_path / "model.pt", *trainee())
 
 
 if __name__ == "__main__":
