@@ -5,8 +5,8 @@ device and leave ``torch.compile(fullgraph=True)`` and ``torch.export`` whole.
 Each message names the argument, the rule, and the shapes as the caller gave them.
 """
 
+import operator
 from collections.abc import Sequence
-from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -104,11 +104,24 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tup
     return scores
 
 
-def check_count(name: str, value: int, *, minimum: int) -> None:
-    """``value`` is an int, of Python or numpy, not a bool, of at least ``minimum``."""
-    check_int(name, value)
+def check_int(name: str, value: int) -> int:
+    """``value`` is an int, of Python or NumPy, and not a bool; returns it as Python's."""
+    if isinstance(value, torch.SymInt):
+        return value  # (it stands for an int while torch traces)
+    if not isinstance(value, (bool, Tensor)):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
+
+
+def check_count(name: str, value: int, *, minimum: int) -> int:
+    """``value`` is an int of at least ``minimum``; returns it as an int of Python."""
+    value = check_int(name, value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return value
 
 
 def check_heads(width_name: str, width: int, num_heads: int) -> None:
@@ -170,12 +183,6 @@ def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
             "tgt and memory must have the same batch size B, "
             f"got tgt {shape(tgt)} and memory {shape(memory)}"
         )
-
-
-def check_int(name: str, value: int) -> None:
-    """``value`` is an int, of Python or numpy, and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt, Integral)):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}")
 
 
 def equal_id(ids: Tensor, token: int) -> Tensor:

@@ -1,7 +1,7 @@
 """Examples of the task and their batches: three splits, disjoint by day."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import cache
 
@@ -167,9 +167,11 @@ def _pad(rows: list[list[int]]) -> Tensor:
 class DateBatches:
     """An endless sequence of batches; ``batches[step]`` depends on nothing but the arguments.
 
-    So training resumes where it stopped, and any process can make any batch. Texts of like
-    length go together, which saves padding: the examples of ``pool`` consecutive steps are
-    sorted by length and dealt into batches, and the batches are shuffled.
+    So training resumes where it stopped, and any process can make any batch. The sequence
+    can be indexed but not iterated, because it has no end; for a few batches write
+    ``[batches[step] for step in range(8)]``. Texts of similar length share a batch, which
+    saves padding: the examples of ``pool`` consecutive steps are sorted by length and cut
+    into batches, and the batches are shuffled.
 
     Args:
         split, forms, parts: as in `examples`
@@ -182,7 +184,8 @@ class DateBatches:
 
     Raises:
         ValueError: as `examples`; batch_size or pool is below 1, seed or a step is negative
-        TypeError: batch_size, seed, pool, parts or a step is not an int
+        TypeError: batch_size, seed, pool, parts or a step is not an int; or the sequence is
+            iterated
 
     Source: Vaswani et al. 2017, section 5.1 (sentences batched by approximate length).
     The book's chapter 10.
@@ -218,6 +221,10 @@ class DateBatches:
         if self._made[0] != number:
             self._made = (number, self._make(number))
         return collate(self._made[1][place])
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        # Without this method Python would index from 0 on, for ever.
+        raise TypeError("DateBatches has no end; take some: [batches[i] for i in range(8)]")
 
     def _make(self, number: int) -> list[list[Example]]:
         # A text as seed, since Python uses all of it; torch would use 32 bits of a number.

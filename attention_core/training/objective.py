@@ -40,8 +40,8 @@ def sequence_loss(
 
     Shape:
         logits: (B, L, V)    targets: ids (B, L)
-        returns: a scalar of the logits' dtype; 0 if every target is padding. Half precision
-        is summed in float32
+        returns: a scalar; 0 if every target is padding. Of logits in half precision the
+        loss is computed and returned in float32, as under autocast
 
     Raises:
         ValueError: the shapes do not fit, label_smoothing is not between 0 and 1, or a target
@@ -57,7 +57,7 @@ def sequence_loss(
     """
     _checks.check_floating("logits", logits, min_dim=3)
     _checks.check_ids("targets", targets)
-    _checks.check_int("pad_id", pad_id)
+    pad_id = _checks.check_int("pad_id", pad_id)
     _checks.check_probability("label_smoothing", label_smoothing)
     if logits.shape[:-1] != targets.shape:
         raise ValueError(
@@ -65,7 +65,7 @@ def sequence_loss(
             f"got logits {_checks.shape(logits)} and targets {_checks.shape(targets)}"
         )
     V = logits.shape[-1]
-    # In half precision the sum over a large batch overflows, though its mean does not.
+    # In half precision the sum over a large batch overflows, and the mean has three digits.
     precise = torch.promote_types(logits.dtype, torch.float32)
     log_p = torch.log_softmax(logits, dim=-1, dtype=precise)
     padded = _checks.equal_id(targets, pad_id)
@@ -79,8 +79,7 @@ def sequence_loss(
         allowed = ~_checks.equal_id(torch.arange(V, device=logits.device), pad_id)
         uniform = -log_p.masked_fill(~allowed, 0.0).sum(dim=-1) / allowed.sum().clamp(min=1)
         loss = (1.0 - label_smoothing) * loss + label_smoothing * uniform
-    mean = loss.masked_fill(padded, 0.0).sum() / (~padded).sum().clamp(min=1)
-    return mean.to(logits.dtype)
+    return loss.masked_fill(padded, 0.0).sum() / (~padded).sum().clamp(min=1)
 
 
 def _check_vocabulary(logits: Tensor, targets: Tensor, padded: Tensor, pad_id: int) -> None:
