@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -25,12 +26,12 @@ from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
 from attention_core.training import (
     evaluate,
     fit,
-    load_checkpoint,
     load_training,
     save_trained,
     save_training,
     warmup_rate,
 )
+from attention_core.training.files import check_can_write, read_saved
 from attention_core.transformer import Transformer, TransformerConfig
 
 MODELS = ("transformer", "gru", "gru-attention")
@@ -38,10 +39,14 @@ MODELS = ("transformer", "gru", "gru-attention")
 REPORTS = 10
 WARMUP = 400
 NUM_HEADS = 4
+#: Options that may differ when a run is resumed. All others are stored and compared.
+FREE_OPTIONS = frozenset({"device", "checkpoint", "resume", "stop", "save", "command"})
+#: The largest seed that torch takes on all devices, and far more than any other count.
+LARGEST = 2**63 - 1
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command takes.
+    """Return the parser of the command's options.
 
     >>> arguments().parse_args(["--steps", "7", "--model", "gru"]).model
     'gru'
@@ -53,13 +58,18 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--model", choices=MODELS, default="transformer")
     parser.add_argument("--d-model", type=_width, default=64, help="width (default: %(default)s)")
     # There are always new examples, so nothing can be learned by heart.
-    parser.add_argument("--dropout", type=float, default=0.0, help="(default: %(default)s)")
-    parser.add_argument("--label-smoothing", type=float, default=0.1, help="(default: %(default)s)")
+    parser.add_argument("--dropout", type=_share, default=0.0, help="(default: %(default)s)")
+    parser.add_argument(
+        "--label-smoothing", type=_share, default=0.1, help="(default: %(default)s)"
+    )
     parser.add_argument(
         "--steps", type=_count, default=2000, help="updates in all (default: %(default)s)"
     )
     parser.add_argument(
-        "--batch-size", type=_count, default=64, help="pairs per update (default: %(default)s)"
+        "--batch-size",
+        type=partial(_count, maximum=2**16),
+        default=64,
+        help="pairs per update (default: %(default)s)",
     )
     parser.add_argument(
         "--seed",
@@ -67,7 +77,9 @@ def arguments() -> argparse.ArgumentParser:
         default=0,
         help="of weights, batches and dropout (default: %(default)s)",
     )
-    parser.add_argument("--device", help="cpu or cuda (default: cuda if there is one)")
+    parser.add_argument(
+        "--device", type=_device, help="cpu or cuda (default: cuda if there is one)"
+    )
     parser.add_argument("--checkpoint", type=Path, help="file to write, ten times in a run")
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint, if it exists"
@@ -82,18 +94,20 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def _count(text: str, minimum: int = 1) -> int:
+def _count(text: str, minimum: int = 1, maximum: int = LARGEST) -> int:
     try:
         number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be an integer, got {text!r}") from None
     if number < minimum:
         raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {number}")
+    if number > maximum:
+        raise argparse.ArgumentTypeError(f"must be at most {maximum}, got {number}")
     return number
 
 
 def _width(text: str) -> int:
-    number = _count(text)
+    number = _count(text, maximum=2**12)
     if number % NUM_HEADS:
         raise argparse.ArgumentTypeError(
             f"must be divisible by the number of heads, {NUM_HEADS}, got {number}"
@@ -101,12 +115,33 @@ def _width(text: str) -> int:
     return number
 
 
-def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
-    """A small model of one of `MODELS` for the vocabularies of the dates.
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    if not 0.0 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
+    return number
 
-    The Transformer is pre-norm, which learns more surely with so few updates, has an inner
-    width of twice d_model, and uses torch's fused attention and norm, which are faster than
-    ours and give the same.
+
+def _device(text: str) -> str:
+    try:
+        torch.zeros(1, device=text).item()  # a device without numbers, meta, fails here
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        raise argparse.ArgumentTypeError(
+            f"must be a device of this machine, cpu for example, got {text!r}: {reason}"
+        ) from None
+    return text
+
+
+def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
+    """Build a small model, one of `MODELS`, for the vocabularies of the dates.
+
+    The Transformer is pre-norm, which trains more reliably with so few updates. Its
+    feed-forward layers are 2 d_model wide. It uses torch's fused attention and norm, which
+    are faster than ours and give the same results.
 
     Raises:
         ValueError: name is unknown, d_model is not divisible by 4, the number of heads, or
@@ -144,9 +179,10 @@ def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
 
 
 def learning_rate(step: int, d_model: int, steps: int) -> float:
-    """The paper's rate, times what is left of the run: it ends near 0, so the noise dies down.
+    """Return the paper's learning rate times the fraction of the run that is left.
 
-    The paper's own run is long, and 1/√step has time to fall. In a run of minutes it has not.
+    In a run of minutes 1/√step hardly falls. The factor brings the rate to nearly 0 at the
+    end, where a high rate would keep the weights moving about.
 
     Raises:
         ValueError: step is below 1 or above steps, or d_model is below 1
@@ -177,25 +213,60 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("--resume needs the --checkpoint to go on from")
     if options.stop is not None and options.checkpoint is None:
         parser.error("--stop needs a --checkpoint, or what was learned is lost")
+    _check_files(parser, options)
     device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if not (dist.is_available() and dist.is_torchelastic_launched()):
-        train(options, torch.device(device))
-        return
-    if device == "cuda":
-        device = f"cuda:{os.environ['LOCAL_RANK']}"
-        torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
-        train(options, torch.device(device))
-    finally:
-        dist.destroy_process_group()
+        if not (dist.is_available() and dist.is_torchelastic_launched()):
+            train(options, torch.device(device))
+            return
+        if device == "cuda":
+            device = f"cuda:{os.environ['LOCAL_RANK']}"
+            torch.cuda.set_device(device)
+        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        try:
+            train(options, torch.device(device))
+        finally:
+            dist.destroy_process_group()
+    except CannotResume as error:
+        parser.error(f"argument --resume: {error}")
+
+
+def _check_files(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """What is written at the end is tried now: a run of hours must not fail to be saved."""
+    paths = {name: getattr(options, name) for name in ("checkpoint", "save")}
+    for name, path in paths.items():
+        if path is not None:
+            try:
+                check_can_write(path)
+            except OSError as error:
+                parser.error(f"argument --{name}: {error}")
+    if None not in paths.values() and _is_one_file(*paths.values()):
+        parser.error(
+            f"argument --save: must name another file than --checkpoint, got {options.save} "
+            f"and {options.checkpoint}"
+        )
+
+
+def _is_one_file(a: Path, b: Path) -> bool:
+    if a.exists() and b.exists():
+        return a.samefile(b)
+    return os.path.realpath(a) == os.path.realpath(b)
+
+
+class CannotResume(ValueError):
+    """The checkpoint is not one with which this run can go on."""
 
 
 def train(options: argparse.Namespace, device: torch.device) -> None:
-    """Train as the options say; process 0 reports on stdout and writes the checkpoint.
+    """Train as the options say; process 0 reports on stdout and writes the files.
 
-    The lines tell the model, ten times the mean loss since the last report, and how much of
-    the validation dates is right. An interrupted and resumed run prints the same ones.
+    It prints the model's name and size, then ten times the mean loss since the last report,
+    then the accuracy on validation dates. A run that is interrupted and resumed prints the
+    same lines.
+
+    Raises:
+        CannotResume: the checkpoint is no file of this command, or one of a run with other
+            settings; a ValueError
 
     >>> options = arguments().parse_args(["--steps", "1", "--d-model", "4"])
     >>> train(options, torch.device("cpu"))  # doctest: +ELLIPSIS
@@ -206,22 +277,14 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     rank, number = processes()
     torch.manual_seed(options.seed)
     model = build(options.model, options.d_model, options.dropout).to(device)
-    # The weights are the same everywhere; each process drops out what it likes.
+    # The weights are the same in all processes; dropout differs between them.
     torch.manual_seed(options.seed + rank)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     batches = DateBatches("train", options.batch_size, seed=options.seed)
-    # What decides batches and rates: with others a resumed run would not be the same run.
-    settings = {name: getattr(options, name) for name in ("seed", "batch_size", "steps")}
+    settings = {name: x for name, x in vars(options).items() if name not in FREE_OPTIONS}
     done, losses = 0, list[float]()
     if options.resume and options.checkpoint.exists():
-        extras = load_checkpoint(options.checkpoint, model)
-        begun, losses = extras.get("settings", {}), extras.get("losses", [])
-        if changed := [name for name in begun if begun[name] != settings[name]]:
-            raise ValueError(
-                "a run must be resumed with the settings it was begun with, got "
-                + ", ".join(f"{name} {settings[name]} for {begun[name]}" for name in changed)
-            )
-        done = load_training(options.checkpoint, model, optimizer)
+        done, losses = _resume(options.checkpoint, settings, model, optimizer)
     if rank == 0:
         size = sum(parameter.numel() for parameter in model.parameters())
         shared = f"{number} processes" if number > 1 else "one process"
@@ -250,10 +313,10 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     if rank == 0 and done < options.steps:
         print(f"stopped; --resume makes the other {options.steps - done} updates")
     elif rank == 0:
-        examined = DateBatches("validation", 64, seed=0)
+        held_out = DateBatches("validation", 64, seed=0)
         accuracy = evaluate(
             model,
-            [examined[i] for i in range(8)],
+            [held_out[i] for i in range(8)],
             bos_id=TARGET.BOS,
             eos_id=TARGET.EOS,
         )
@@ -263,8 +326,31 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
             save_trained(options.save, model, **notes)
 
 
+def _resume(
+    path: Path, settings: dict[str, Any], model: nn.Module, optimizer: torch.optim.Optimizer
+) -> tuple[int, list[float]]:
+    """Load the checkpoint, if it is of a run with these settings; returns step and losses."""
+    try:
+        _, extras = read_saved(path, "save_training")
+        if "settings" not in extras or "losses" not in extras:
+            raise CannotResume(f"the checkpoint must be one of this command, got {path}")
+        begun = extras["settings"]
+        if changed := [name for name in begun if begun[name] != settings.get(name)]:
+            raise CannotResume(
+                "a run must be resumed with the settings it was begun with, got "
+                + ", ".join(f"{_option(n)} {settings.get(n)} for {begun[n]}" for n in changed)
+            )
+        return load_training(path, model, optimizer), list(extras["losses"])
+    except (OSError, ValueError) as error:
+        raise CannotResume(str(error)) from error
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def _means(numbers: Sequence[float], parts: int) -> list[float]:
-    """The means of so many stretches of equal length, or of all numbers that there are."""
+    """Cut the numbers into ``parts`` runs of equal length, or fewer, and average each."""
     parts = min(parts, len(numbers))
     ends = [len(numbers) * n // parts for n in range(parts + 1)]
     return [sum(numbers[a:b]) / (b - a) for a, b in pairwise(ends)]

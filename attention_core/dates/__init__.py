@@ -1,11 +1,11 @@
-"""A language that can be learned in two minutes: dates in English, dates in Chinese.
+"""A translation task that can be learned in two minutes: dates in English to dates in Chinese.
 
-The year moves to the front, the name of the month becomes a number, lengths vary; and there
-is one right answer, so a translation is right or wrong. Examples are made, not read from a
-file: as many as wanted, and the same ones from the same seed, in every process.
+The year moves to the front, the name of the month becomes a number, and lengths vary. There
+is one right answer, so a translation is right or wrong. Examples are generated, not read from
+a file: any number of them, and the same ones from the same seed, in every process.
 
-Training, validation and test are disjoint by day: no day that a model is examined on was
-seen in training, in any form.
+Training, validation and test are disjoint by day: no held-out day occurs in training, in
+any form.
 """
 
 from attention_core.dates.batches import (

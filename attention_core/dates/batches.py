@@ -1,7 +1,7 @@
 """Examples of the task and their batches: three splits, disjoint by day."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import cache
 
@@ -15,6 +15,7 @@ from attention_core.dates.forms import (
     FORMS,
     LAST,
     Example,
+    check_examples,
     join,
     write,
 )
@@ -23,9 +24,8 @@ from attention_core.dates.vocabulary import Vocabulary
 SPLITS = ("train", "validation", "test")
 
 
-@cache
 def days_of(split: str) -> tuple[date, ...]:
-    """The days of ``"train"``, ``"validation"`` or ``"test"``, in order; no two share one.
+    """Return the days of ``"train"``, ``"validation"`` or ``"test"``, in order; no two share one.
 
     Of ten days between 1900 and 2099, eight are for training, and one for each of the others.
 
@@ -35,8 +35,13 @@ def days_of(split: str) -> tuple[date, ...]:
     >>> len(days_of("train")), len(days_of("validation")), len(days_of("test"))
     (58439, 7305, 7305)
     """
-    if split not in SPLITS:
+    if not isinstance(split, str) or split not in SPLITS:
         raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    return _days_of(split)
+
+
+@cache
+def _days_of(split: str) -> tuple[date, ...]:
     number = (LAST - FIRST).days + 1
     order = torch.randperm(number, generator=Generator().manual_seed(0)).tolist()
     start, end = {"train": (0, 8), "validation": (8, 9), "test": (9, 10)}[split]
@@ -57,11 +62,11 @@ def examples(
     forms: Sequence[str] = FORMS,
     parts: int | Sequence[int] = 1,
 ) -> list[Example]:
-    """Random examples whose days all belong to the split; each form is equally likely.
+    """Draw examples whose days all belong to the split; each form is equally likely.
 
     Args:
         number: how many
-        generator: where the randomness comes from; the same state gives the same examples
+        generator: of the random numbers; the same state gives the same examples
         forms: the ways of writing that may occur
         parts: how many dates are joined into one example, which makes longer texts; of
             several numbers each example draws one
@@ -69,30 +74,38 @@ def examples(
     Raises:
         ValueError: split or a form is unknown, forms or parts is empty, number is negative,
             or a number of parts is below 1
-        TypeError: number or a number of parts is not an int
+        TypeError: number or a number of parts is not an int, forms is not a sequence, or
+            generator is not a torch.Generator
 
     >>> made = examples("test", 2, generator=torch.Generator().manual_seed(3), parts=2)
     >>> [example.source for example in made]
     ['13 June 2048; 10 June 1927', '1926-07-02; the 4th of November 1995']
     """
-    _check_choice(split, forms, parts)
-    _checks.check_count("number", number, minimum=0)
+    parts = _check_choice(split, forms, parts)
+    number = _checks.check_count("number", number, minimum=0)
+    if not isinstance(generator, Generator):
+        raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
     # Python draws single numbers far faster than torch, which gives the seed.
     seed = bytes(torch.randint(256, (8,), generator=generator).tolist())
     return _examples(split, number, random.Random(seed), forms, parts)
 
 
-def _check_choice(split: str, forms: Sequence[str], parts: int | Sequence[int]) -> None:
+def _check_choice(
+    split: str, forms: Sequence[str], parts: int | Sequence[int]
+) -> int | tuple[int, ...]:
+    """The split and the forms exist; returns the numbers of parts as Python's ints."""
     days_of(split)
+    if isinstance(forms, str) or not isinstance(forms, Sequence):
+        raise TypeError(f"forms must be a list of forms, got {type(forms).__name__} {forms!r}")
     if not forms or any(form not in FORMS for form in forms):
         raise ValueError(f"forms must be some of {', '.join(FORMS)}, got {tuple(forms)}")
     if isinstance(parts, Sequence) and not isinstance(parts, str):
         if not parts:
             raise ValueError("parts must hold at least one number, got none")
-        for n, count in enumerate(parts):
-            _checks.check_count(f"parts[{n}]", count, minimum=1)
-    else:
-        _checks.check_count("parts", parts, minimum=1)
+        return tuple(
+            _checks.check_count(f"parts[{n}]", count, minimum=1) for n, count in enumerate(parts)
+        )
+    return _checks.check_count("parts", parts, minimum=1)
 
 
 def _examples(
@@ -140,20 +153,20 @@ SOURCE, TARGET = (Vocabulary(text) for text in _all_texts())
 
 
 def collate(examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
-    """The examples as one batch: ids, filled up with PAD to the longest of each language.
+    """Make one batch of the examples: ids, padded to the longest text of each language.
 
     Shape:
         returns: src (B, S), characters only; tgt (B, L + 1), with BOS and EOS
 
     Raises:
         ValueError: there is no example, or a character is not in the vocabulary
+        TypeError: examples is not a sequence of `Example`
 
     >>> src, tgt = collate([write([date(2026, 5, 3)], "iso"), write([date(2026, 5, 3)], "short")])
     >>> src.shape, tgt.shape
     (torch.Size([2, 10]), torch.Size([2, 11]))
     """
-    if not examples:
-        raise ValueError("examples must hold at least one, got none")
+    check_examples("examples", examples)
     src = [SOURCE.encode(example.source) for example in examples]
     tgt = [[TARGET.BOS, *TARGET.encode(example.target), TARGET.EOS] for example in examples]
     return _pad(src), _pad(tgt)
@@ -167,9 +180,11 @@ def _pad(rows: list[list[int]]) -> Tensor:
 class DateBatches:
     """An endless sequence of batches; ``batches[step]`` depends on nothing but the arguments.
 
-    So training resumes where it stopped, and any process can make any batch. Texts of like
-    length go together, which saves padding: the examples of ``pool`` consecutive steps are
-    sorted by length and dealt into batches, and the batches are shuffled.
+    So training resumes where it stopped, and any process can make any batch. The sequence
+    can be indexed but not iterated, because it has no end; for a few batches write
+    ``[batches[step] for step in range(8)]``. Texts of similar length share a batch, which
+    saves padding: the examples of ``pool`` consecutive steps are sorted by length and cut
+    into batches, and the batches are shuffled.
 
     Args:
         split, forms, parts: as in `examples`
@@ -182,7 +197,8 @@ class DateBatches:
 
     Raises:
         ValueError: as `examples`; batch_size or pool is below 1, seed or a step is negative
-        TypeError: batch_size, seed, pool, parts or a step is not an int
+        TypeError: batch_size, seed, pool, parts or a step is not an int; or the sequence is
+            iterated
 
     Source: Vaswani et al. 2017, section 5.1 (sentences batched by approximate length).
     The book's chapter 10.
@@ -203,21 +219,23 @@ class DateBatches:
         forms: Sequence[str] = FORMS,
         parts: int | Sequence[int] = 1,
     ) -> None:
-        _check_choice(split, forms, parts)
-        _checks.check_count("batch_size", batch_size, minimum=1)
-        _checks.check_count("seed", seed, minimum=0)
-        _checks.check_count("pool", pool, minimum=1)
-        self.split, self.batch_size, self.seed, self.pool = split, batch_size, seed, pool
-        self.forms = tuple(forms)
-        self.parts = parts if isinstance(parts, int) else tuple(parts)
+        self.parts = _check_choice(split, forms, parts)
+        self.batch_size = _checks.check_count("batch_size", batch_size, minimum=1)
+        self.seed = _checks.check_count("seed", seed, minimum=0)
+        self.pool = _checks.check_count("pool", pool, minimum=1)
+        self.split, self.forms = split, tuple(forms)
         self._made: tuple[int, list[list[Example]]] = (-1, [])  # the newest pool, to walk on in
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
-        _checks.check_count("step", step, minimum=0)
+        step = _checks.check_count("step", step, minimum=0)
         number, place = divmod(step, self.pool)
         if self._made[0] != number:
             self._made = (number, self._make(number))
         return collate(self._made[1][place])
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        # Without this method Python would index from 0 on, for ever.
+        raise TypeError("DateBatches has no end; take some: [batches[i] for i in range(8)]")
 
     def _make(self, number: int) -> list[list[Example]]:
         # A text as seed, since Python uses all of it; torch would use 32 bits of a number.

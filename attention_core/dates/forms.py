@@ -18,7 +18,7 @@ _WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def chinese_number(number: int) -> str:
-    """A number from 1 to 99 in Chinese.
+    """Write a number from 1 to 99 in Chinese.
 
     Raises:
         ValueError: number is not between 1 and 99
@@ -27,7 +27,7 @@ def chinese_number(number: int) -> str:
     >>> [chinese_number(n) for n in (3, 10, 11, 20, 29)]
     ['三', '十', '十一', '二十', '二十九']
     """
-    _checks.check_count("number", number, minimum=1)
+    number = _checks.check_count("number", number, minimum=1)
     if number > 99:
         raise ValueError(f"number must be at most 99, got {number}")
     tens, ones = divmod(number, 10)
@@ -36,7 +36,7 @@ def chinese_number(number: int) -> str:
 
 
 def chinese_date(day: date) -> str:
-    """The day as it is written in a Chinese text.
+    """Write the day as in a Chinese text.
 
     Raises:
         ValueError: day is not between 1900 and 2099
@@ -102,18 +102,20 @@ class Example:
 
 
 def write(days: Sequence[date], form: str) -> Example:
-    """One example in one of `FORMS`: of one day, or of two for a range.
+    """Make an example in one of `FORMS`: of one day, or of two for a range.
 
     Raises:
         ValueError: form is unknown, the number of days does not fit it, a day is not between
             1900 and 2099, or the days of a range are not in order and in one year
-        TypeError: a day is not a plain date
+        TypeError: days is not a sequence, or a day is not a plain date
 
     >>> write([date(2026, 5, 3), date(2026, 6, 7)], "range").source
     'from 3 May to 7 June 2026'
     >>> write([date(2026, 5, 3), date(2026, 5, 7)], "range").target
     '二〇二六年五月三日至七日'
     """
+    if isinstance(days, str) or not isinstance(days, Sequence):
+        raise TypeError(f"days must be a list of dates, got {type(days).__name__} {days!r}")
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
     wanted = 2 if form == "range" else 1
@@ -126,7 +128,7 @@ def write(days: Sequence[date], form: str) -> Example:
     if form == "range":
         if first >= last or first.year != last.year:
             raise ValueError(f"days must run forward within a year, got {first} to {last}")
-        # What both ends share is said once: the year always, the month if it is the same.
+        # What both days share is written once: the year always, the month if it is the same.
         if first.month == last.month:
             source = f"{first.day}–{last.day} {_month(last)} {last.year}"
             target += f"至{chinese_number(last.day)}日"
@@ -140,13 +142,28 @@ def write(days: Sequence[date], form: str) -> Example:
     return Example(source, target, form, tuple(days))
 
 
+def check_examples(name: str, examples: Sequence[Example]) -> None:
+    """``examples`` is a sequence of at least one `Example`."""
+    if not isinstance(examples, Sequence) or not all(isinstance(x, Example) for x in examples):
+        kinds = {type(x).__name__ for x in examples} if isinstance(examples, (list, tuple)) else ()
+        of = f" of {' and '.join(sorted(kinds))}" if kinds else ""
+        raise TypeError(f"{name} must be a list of Example, got {type(examples).__name__}{of}")
+    if not examples:
+        raise ValueError(f"{name} must hold at least one, got none")
+
+
 def join(parts: Sequence[Example]) -> Example:
-    """Several examples as one longer text.
+    """Join several examples into one longer text.
+
+    Raises:
+        ValueError: there is no example
+        TypeError: parts is not a sequence of `Example`
 
     >>> both = [write([date(2026, 5, 3)], "iso"), write([date(2026, 5, 4)], "short")]
     >>> join(both).source
     '2026-05-03; 4 May 2026'
     """
+    check_examples("parts", parts)
     return Example(
         "; ".join(part.source for part in parts),
         "；".join(part.target for part in parts),

@@ -1,7 +1,7 @@
-"""Characters as ids: what stands between a text and the tensors of a model."""
+"""Vocabularies: characters as ids."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 
@@ -35,7 +35,7 @@ class Vocabulary:
         return 3 + len(self.characters)
 
     def encode(self, text: str) -> list[int]:
-        """One id for each character, without BOS and EOS; none is ever dropped.
+        """Return one id for each character, without BOS and EOS; none is ever dropped.
 
         Raises:
             ValueError: text is empty, or a character is not in the vocabulary
@@ -55,14 +55,14 @@ class Vocabulary:
             ) from None
 
     def decode(self, ids: Sequence[int] | Tensor) -> str:
-        """The text up to EOS; PAD and BOS write nothing.
+        """Return the text up to EOS; PAD and BOS stand for no character.
 
         Shape:
             ids: (length,)
 
         Raises:
             ValueError: ids has several axes, or an id is not in the vocabulary
-            TypeError: an id is not an int
+            TypeError: ids is not a sequence, or an id is not an int
 
         >>> Vocabulary("早上好").decode([1, 4, 3, 2, 5])
         '好上'
@@ -71,6 +71,8 @@ class Vocabulary:
             if ids.dim() != 1:
                 raise ValueError(f"ids must have shape (length,), got {_checks.shape(ids)}")
             ids = ids.tolist()
+        if not isinstance(ids, Iterable):
+            raise TypeError(f"ids must be a list of ids, got {type(ids).__name__} {ids!r}")
         text = ""
         for n in ids:
             _checks.check_count("an id", n, minimum=0)

@@ -1,4 +1,4 @@
-"""Training: what is minimised, the loop, and what is saved and loaded."""
+"""Training: the objective, the loop, the evaluation, and saved files."""
 
 from attention_core.training.checkpoints import (
     load_checkpoint,
@@ -8,7 +8,8 @@ from attention_core.training.checkpoints import (
     save_trained,
     save_training,
 )
-from attention_core.training.loop import Accuracy, Batches, evaluate, fit
+from attention_core.training.evaluation import Accuracy, evaluate
+from attention_core.training.loop import Batches, fit
 from attention_core.training.objective import sequence_loss, shift_targets, warmup_rate
 
 __all__ = [

@@ -1,11 +1,10 @@
-"""What is saved and loaded: checkpoints, interrupted training, finished models."""
+"""Save and load checkpoints, interrupted training, and finished models."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import as_file, files
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from torch.optim import Optimizer
 from attention_core import _checks
 from attention_core.distributed.launch import processes
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
+from attention_core.training.files import other_file, read_saved, write_whole
 from attention_core.transformer import Transformer, TransformerConfig
 
 _KINDS: dict[str, tuple[Any, Any]] = {
@@ -25,13 +25,15 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 
 
 def save_checkpoint(path: str | PathLike[str], model: nn.Module, **extras: Any) -> None:
-    """Write the model's tensors, and plain numbers, texts, lists and dicts beside them.
+    """Write the model's tensors and the ``extras``: tensors, numbers, texts, lists and dicts.
 
-    What ``torch.compile`` puts before the names (``_orig_mod.``) is left out, so a
-    checkpoint of a compiled model loads into a plain one.
+    The file is written whole or not at all: if writing fails, an older file of that name stays
+    as it was. The prefix that ``torch.compile`` puts before names (``_orig_mod.``) is left
+    out, so a checkpoint of a compiled model loads into a plain one.
 
     Raises:
         TypeError: an extra is neither a tensor nor plain data
+        OSError: the file cannot be written
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.pt"
@@ -39,28 +41,62 @@ def save_checkpoint(path: str | PathLike[str], model: nn.Module, **extras: Any) 
     >>> load_checkpoint(path, torch.nn.Linear(2, 3))
     {'step': 5}
     """
-    for name, value in extras.items():
+    _save(path, model.state_dict(), extras)
+
+
+def _save(path: str | PathLike[str], state: Mapping[str, Any], extras: dict[str, Any]) -> None:
+    state = {_plain_name(name): x for name, x in state.items()}
+    for name, value in [*state.items(), *extras.items()]:
         _check_plain(name, value)
-    state = {name.replace("_orig_mod.", ""): x for name, x in model.state_dict().items()}
-    torch.save({"model": state, "extras": extras}, path)
+    write_whole(path, {"model": state, "extras": extras})
+
+
+def _plain_name(name: str) -> str:
+    """The name without what `torch.compile` puts before it."""
+    return name.replace("_orig_mod.", "")
 
 
 def load_checkpoint(path: str | PathLike[str], model: nn.Module) -> dict[str, Any]:
     """Fill ``model`` from a file of `save_checkpoint` and return the extras.
 
-    Only tensors and plain data are read, never code; tensors go to the model's device.
+    Tensors go to the model's device and dtype. If anything does not fit, the model stays as
+    it was. Only tensors and plain data are read (torch's ``weights_only=True``). Since torch
+    2.6 no file can run code that way; before, a malicious file could (CVE-2025-32434), so
+    read files that you do not trust with 2.6 or later only.
 
     Raises:
-        RuntimeError: names or shapes differ from the model's (raised by torch)
+        ValueError: the file is of another kind, or its names or shapes differ from the model's
+        OSError: there is no such file, or it cannot be read
 
     >>> load_checkpoint("missing.pt", torch.nn.Linear(2, 3))
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'missing.pt'
     """
-    saved: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    names = {name.replace("_orig_mod.", ""): name for name in model.state_dict()}
-    model.load_state_dict({names.get(name, name): x for name, x in saved["model"].items()})
-    return dict(saved["extras"])
+    state, extras = read_saved(path, "save_checkpoint")
+    _fill(path, model, state)
+    return extras
+
+
+def _fill(path: str | PathLike[str], model: nn.Module, state: dict[str, Tensor]) -> None:
+    """Load ``state``, after a check of all names and shapes: torch fills in what fits first."""
+    own = model.state_dict()
+    names = {_plain_name(name): name for name in own}
+    wrong = [f"{name} is missing" for name in names if name not in state]
+    wrong += [f"{name} is not in the model" for name in state if name not in names]
+    for name, x in state.items():
+        there = own.get(names.get(name, ""))
+        if isinstance(there, Tensor) and not isinstance(x, Tensor):
+            wrong.append(f"{name} is no tensor but a {type(x).__name__}")
+        elif isinstance(there, Tensor) and there.shape != x.shape:
+            shapes = f"{_checks.shape(x)} instead of {_checks.shape(there)}"
+            wrong.append(f"{name} has shape {shapes}")
+    if wrong:
+        more = f", and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise ValueError(
+            "the file must hold the names and shapes of the model, a "
+            f"{type(model).__name__}, got {fspath(path)}, where {', '.join(wrong[:3])}{more}"
+        )
+    model.load_state_dict({names[name]: x for name, x in state.items()})
 
 
 def _check_plain(name: str, value: Any) -> None:
@@ -82,16 +118,18 @@ def _check_plain(name: str, value: Any) -> None:
 def save_training(
     path: str | PathLike[str], model: nn.Module, optimizer: Optimizer, step: int, **extras: Any
 ) -> None:
-    """Write all that training needs to go on as if it had not been interrupted.
+    """Write all that is needed to resume training as if it had not been interrupted.
 
-    That is the model, the optimizer's moments, the number of updates made, and where torch's
-    random numbers stand (dropout), of the CPU and of the model's CUDA device. With several
-    processes all must call it; process 0 writes. ``extras`` go beside it, as in
-    `save_checkpoint`: how the run was started, say. `load_checkpoint` returns them.
+    That is the model, the optimizer's state, the number of updates made, and the state of
+    torch's random numbers (for dropout), of the CPU and of the model's CUDA device. With
+    several processes all must call it; process 0 writes. The ``extras`` are written with them,
+    as in `save_checkpoint`: how the run was started, for example. `load_checkpoint` returns them.
 
     Raises:
-        ValueError: step is negative
+        ValueError: step is negative, or an extra has the name of something that is written
+            anyway: optimizer_kind or random
         TypeError: step is not an int, or an extra is neither a tensor nor plain data
+        OSError: the file cannot be written
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "training.pt"
@@ -101,6 +139,7 @@ def save_training(
     5
     """
     _checks.check_count("step", step, minimum=0)
+    _check_names("save_training", extras, ("optimizer_kind", "random"))
     rank, number = processes()
     random: list[Any] = [None] * number
     if number > 1:
@@ -108,42 +147,71 @@ def save_training(
     else:
         random = [_random_state(model)]
     if rank == 0:
-        # An interruption while writing must not cost the last good file.
-        part = Path(f"{path}.part")
-        extras |= {"optimizer": optimizer.state_dict(), "step": step, "random": random}
-        save_checkpoint(part, model, **extras)
-        part.replace(path)
+        kind = type(optimizer).__name__
+        extras |= {"optimizer": optimizer.state_dict(), "optimizer_kind": kind}
+        save_checkpoint(path, model, **extras, step=int(step), random=random)
+
+
+def _check_names(function: str, extras: Mapping[str, Any], taken: tuple[str, ...]) -> None:
+    """No extra has a name of what the function itself writes, and would be lost."""
+    for name in taken:
+        if name in extras:
+            raise ValueError(
+                f"an extra must not be named {' or '.join(taken)}, which {function} writes "
+                f"itself, got {name}={extras[name]!r}"
+            )
 
 
 def load_training(path: str | PathLike[str], model: nn.Module, optimizer: Optimizer) -> int:
-    """Take up the training of a file of `save_training`; returns the updates made so far.
+    """Restore the state of a file of `save_training`; returns the updates made so far.
 
     ``fit(..., start=load_training(path, model, optimizer))`` ends with the same weights, bit
-    for bit, as if it had never been interrupted, on the same machine.
+    for bit, as if it had never been interrupted, on the same machine. If anything does not
+    fit, model and optimizer stay as they were.
 
     Raises:
-        ValueError: the file is not of `save_training`, or the number of processes differs
-        RuntimeError: names or shapes differ from the model's (raised by torch)
+        ValueError: the file is of another kind, names or shapes differ from the model's, the
+            optimizer is of another kind or has other groups, or the number of processes differs
+        OSError: there is no such file, or it cannot be read
 
-    >>> load_training("missing.pt", model := torch.nn.Linear(2, 3), None)
+    >>> model = torch.nn.Linear(2, 3)
+    >>> load_training("missing.pt", model, torch.optim.Adam(model.parameters()))
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'missing.pt'
     """
     rank, number = processes()
-    extras = load_checkpoint(path, model)
-    if not {"optimizer", "step", "random"} <= extras.keys():
-        raise ValueError(f"path must be a file of save_training, got {path} without its extras")
+    state, extras = read_saved(path, "save_training")
+    if missing := [name for name in ("optimizer", "step", "random") if name not in extras]:
+        what = f"a checkpoint of a model alone: it has no {' and no '.join(missing)}"
+        raise other_file(path, "save_training", what)
     if len(extras["random"]) != number:
         raise ValueError(
             "training must be resumed by as many processes as were interrupted, "
             f"got {number} for a file of {len(extras['random'])}"
         )
+    _check_optimizer(path, optimizer, extras)
+    _fill(path, model, state)
     optimizer.load_state_dict(extras["optimizer"])
-    state, device = extras["random"][rank], next(model.parameters()).device
-    torch.set_rng_state(state["cpu"])
-    if device.type == "cuda" and "cuda" in state:
-        torch.cuda.set_rng_state(state["cuda"], device)
+    random, device = extras["random"][rank], next(model.parameters()).device
+    torch.set_rng_state(random["cpu"])
+    if device.type == "cuda" and "cuda" in random:
+        torch.cuda.set_rng_state(random["cuda"], device)
     return int(extras["step"])
+
+
+def _check_optimizer(
+    path: str | PathLike[str], optimizer: Optimizer, extras: Mapping[str, Any]
+) -> None:
+    """The optimizer is of the saved one's kind and has its groups; torch asks for neither."""
+    own = type(optimizer).__name__, [len(g["params"]) for g in optimizer.param_groups]
+    groups = [len(group["params"]) for group in extras["optimizer"]["param_groups"]]
+    saved = extras.get("optimizer_kind", own[0]), groups  # files of version 0.1 have no kind
+    if own != saved:
+        raise ValueError(
+            "optimizer must be as it was saved, got "
+            + " for ".join(f"{kind} of {sizes} parameters" for kind, sizes in (own, saved))
+            + f" in {fspath(path)}"
+        )
 
 
 def _random_state(model: nn.Module) -> dict[str, Tensor]:
@@ -156,12 +224,15 @@ def _random_state(model: nn.Module) -> dict[str, Tensor]:
 def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> None:
     """Write a `Transformer` or `RecurrentTranslator` for use, not for further training.
 
-    Its numbers are rounded to float16, which halves the file; its sizes go with it, so
-    `load_trained` needs nothing else. ``extras`` go beside them, as in `save_checkpoint`:
-    how the model was made, say.
+    Its numbers are rounded to float16, which halves the file. Its sizes are written too, so
+    `load_trained` needs nothing else. The ``extras`` go with them, as in `save_checkpoint`:
+    how the model was made, for example.
 
     Raises:
+        ValueError: a weight is NaN, infinite, or beyond float16's range of 65504; or an
+            extra is named kind or config
         TypeError: model is of neither kind, or an extra is neither a tensor nor plain data
+        OSError: the file cannot be written
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.pt"
@@ -174,14 +245,30 @@ def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> 
     kind = type(model).__name__
     if kind not in _KINDS or type(model) is not _KINDS[kind][0]:
         raise TypeError(f"model must be a {' or a '.join(_KINDS)}, got {kind}")
-    config: Any = model.config
-    half = _KINDS[kind][0](config)
-    half.load_state_dict(model.state_dict())
-    save_checkpoint(path, half.half(), kind=kind, config=asdict(config), **extras)
+    _check_names("save_trained", extras, ("kind", "config"))
+    given: Any = model.config
+    # Sizes may be numpy's, which would not be loaded.
+    config = {k: x.item() if hasattr(x, "item") else x for k, x in asdict(given).items()}
+    half = {name: _halved(name, x) for name, x in model.state_dict().items()}
+    _save(path, half, {"kind": kind, "config": config, **extras})
+
+
+def _halved(name: str, x: Tensor) -> Tensor:
+    """The tensor in float16 on the CPU, if none of its numbers is lost by that."""
+    if not x.is_floating_point():
+        return x.cpu()
+    half = x.to("cpu", torch.float16)
+    if not half.isfinite().all():
+        lost = x[~half.isfinite().to(x.device)][0].item()
+        raise ValueError(
+            f"weights must be finite and at most {torch.finfo(torch.float16).max:.0f} in size, "
+            f"because they are rounded to float16, got {lost} in {name}"
+        )
+    return half
 
 
 def load_trained(path: str | PathLike[str] | None = None) -> Any:
-    """A model of `save_trained`, in eval mode, of torch's default dtype, on the CPU.
+    """Load a model of `save_trained`, in eval mode, of torch's default dtype, on the CPU.
 
     Without a path it is the model that comes with the package: a Transformer that translates
     the dates of `attention_core.dates`.
@@ -190,7 +277,8 @@ def load_trained(path: str | PathLike[str] | None = None) -> Any:
         a `Transformer` (with the explicit attention) or a `RecurrentTranslator`
 
     Raises:
-        ValueError: the file is not of `save_trained`
+        ValueError: the file is of another kind, or its numbers do not fit its sizes
+        OSError: there is no such file, or it cannot be read
 
     >>> model = load_trained()
     >>> model.config.d_model, model.config.num_layers, model.training
@@ -199,11 +287,16 @@ def load_trained(path: str | PathLike[str] | None = None) -> Any:
     if path is None:
         with as_file(files("attention_core") / "data" / "dates.pt") as own:
             return load_trained(own)
-    saved = torch.load(path, map_location="cpu", weights_only=True)
-    extras = saved.get("extras", {}) if isinstance(saved, dict) else {}
-    if extras.get("kind") not in _KINDS or "config" not in extras:
-        raise ValueError(f"path must be a file of save_trained, got {path} without its sizes")
-    model_of, config_of = _KINDS[extras["kind"]]
-    model = model_of(config_of(**extras["config"]))
-    model.load_state_dict(saved["model"])
+    state, extras = read_saved(path, "save_trained")
+    kind, sizes = extras.get("kind"), extras.get("config")
+    if not isinstance(kind, str) or kind not in _KINDS or not isinstance(sizes, Mapping):
+        what = "a checkpoint without the model's kind and sizes"
+        raise other_file(path, "save_trained", what)
+    model_of, config_of = _KINDS[kind]
+    try:
+        model = model_of(config_of(**sizes))
+    except (TypeError, ValueError) as error:
+        what = f"one of another version of the package: {error}"
+        raise other_file(path, "save_trained", what) from error
+    _fill(path, model, state)
     return model.eval()

@@ -1,12 +1,11 @@
-"""From batches to a trained model: the training loop and the evaluation.
+"""The training loop.
 
 Under ``torchrun`` several processes train one model together: each takes its share of every
 batch, and the result is that of one process with the whole batch.
 """
 
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 import torch
@@ -15,16 +14,16 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from attention_core import _checks
-from attention_core.decoding import Translator, greedy_decode
 from attention_core.distributed.launch import processes
+from attention_core.masks import has_id
 from attention_core.training.objective import sequence_loss, shift_targets
 
 
 class Batches(Protocol):
-    """What `fit` needs of its batches; a list of pairs has it.
+    """The batches that `fit` takes, for example a list of pairs.
 
-    That a batch can be asked for by its number, and not only the next one be drawn, is what
-    makes it possible to resume in the middle.
+    Batches have numbers, so training that was interrupted can resume in the middle. An
+    iterator, a DataLoader for example, could only start anew.
     """
 
     def __getitem__(self, step: int, /) -> tuple[Tensor, Tensor]: ...
@@ -45,8 +44,15 @@ def fit(
     """Train until ``steps`` updates are made, and return the loss before each of them.
 
     Update number ``step``, counted from 1, learns from ``batches[step - 1]`` at the learning
-    rate ``rate(step)``. The model is put into training mode and stays in it: call
-    ``model.eval()`` before decoding.
+    rate ``rate(step)``. The model with all its parts is put into training mode and stays in
+    it: call ``model.eval()`` before decoding.
+
+    If the loss or the gradient norm is NaN or infinite, training stops with an error that
+    names the step. On the CPU that step's update is not made; on a GPU, where looking at a
+    number means waiting for it, every tenth step looks at the last ten.
+
+    Under ``torch.autocast`` the weights stay in float32. Use bfloat16: gradients in float16
+    would have to be scaled, which this loop does not do.
 
     With several processes (``torch.distributed``) each calls `fit` with the same arguments.
     All begin with the weights of process 0; loss and gradient are those of the joined batch.
@@ -58,8 +64,8 @@ def fit(
         optimizer: of the model's parameters; its learning rate is set before each update
         start: the number of updates made before, from `load_training`
         label_smoothing: as in `sequence_loss`
-        clip: the greatest length of the gradient, all parameters together; longer ones are
-            shortened to it
+        clip: the largest gradient norm, over all parameters together; a larger gradient is
+            scaled down to it
         progress: show a line on stderr; by default only in a terminal
 
     Shape:
@@ -67,9 +73,11 @@ def fit(
         returns: ``steps - start`` numbers
 
     Raises:
-        ValueError: start is negative or above steps, clip is not above 0, or a batch has
-            fewer rows than there are processes; and as `shift_targets` and `sequence_loss`
-        TypeError: steps or start is not an int
+        ValueError: start is negative or above steps, there are fewer batches than steps, clip
+            is not above 0, a batch has fewer rows than there are processes, or the loss or
+            the gradient norm is not finite; and as `shift_targets` and `sequence_loss`
+        TypeError: steps or start is not an int, batches cannot be indexed, or a batch is not
+            a pair of integer tensors
 
     Source: Vaswani et al. 2017, section 5.
 
@@ -82,8 +90,9 @@ def fit(
     >>> len(losses), losses[8] < losses[0]
     (9, True)
     """
-    _checks.check_count("start", start, minimum=0)
-    _checks.check_count("steps", steps, minimum=start)
+    start = _checks.check_count("start", start, minimum=0)
+    steps = _checks.check_count("steps", steps, minimum=start)
+    _check_batches(batches, start, steps)
     if clip is not None and not clip > 0.0:
         raise ValueError(f"clip must be above 0, or None for no limit, got {clip}")
     rank, number = processes()
@@ -93,14 +102,21 @@ def fit(
     if progress is None:
         progress = sys.stderr.isatty()
     model.train()
-    losses = []
+    losses: list[Tensor] = []
+    norms: list[Tensor] = []
     for step in range(start + 1, steps + 1):
         for group in optimizer.param_groups:
             group["lr"] = float(rate(step))
         optimizer.zero_grad()
-        losses.append(_backward(model, *batches[step - 1], label_smoothing))
+        # Under autocast it would hold the weights as they were before the last update.
+        torch.clear_autocast_cache()
+        src, tgt = check_pair(f"batches[{step - 1}]", batches[step - 1])
+        losses.append(_backward(model, src, tgt, label_smoothing))
         if clip is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
+            norms.append(nn.utils.clip_grad_norm_(model.parameters(), clip).detach())
+        if losses[-1].device.type == "cpu" or step % 10 == 0 or step == steps:
+            _check_finite("the loss", losses[-10:], step)
+            _check_finite("the gradient norm", norms[-10:], step)
         optimizer.step()
         # Seldom, because on a GPU reading a number means waiting for it.
         if progress and rank == 0 and (step % 10 == 0 or step == steps):
@@ -108,6 +124,49 @@ def fit(
             print(f"\rstep {step} of {steps}, loss {losses[-1]:.4f} ", end=end, file=sys.stderr)
             sys.stderr.flush()
     return [loss.item() for loss in losses]
+
+
+def _check_batches(batches: Any, start: int, steps: int) -> None:
+    """The batches can be indexed, and there are enough of them if their number is known."""
+    if not hasattr(batches, "__getitem__"):
+        raise TypeError(
+            "batches must be indexable, so that batches[i] is a pair src, tgt, got "
+            f"{type(batches).__name__}; list(batches) can be indexed"
+        )
+    if steps > start and hasattr(batches, "__len__") and len(batches) < steps:
+        raise ValueError(
+            f"batches must hold a batch for each of the steps={steps}, got {len(batches)}; "
+            "repeat them for several passes"
+        )
+
+
+def check_pair(name: str, batch: Any) -> tuple[Tensor, Tensor]:
+    """``batch`` is a pair of ids, src and tgt, with one row for each sentence."""
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+        given = f"{len(batch)} items" if isinstance(batch, (tuple, list)) else type(batch).__name__
+        raise TypeError(f"{name} must be a pair src, tgt, got {given}")
+    src, tgt = batch
+    _checks.check_ids("src", src)
+    _checks.check_ids("tgt", tgt)
+    if src.shape[0] != tgt.shape[0]:
+        raise ValueError(
+            "src and tgt must have the same batch size B, "
+            f"got src {_checks.shape(src)} and tgt {_checks.shape(tgt)}"
+        )
+    return src, tgt
+
+
+def _check_finite(name: str, values: list[Tensor], step: int) -> None:
+    """None of the last values, which end with that of ``step``, is NaN or infinite."""
+    if not values:
+        return
+    bad = (~torch.stack(values).isfinite()).nonzero()
+    if len(bad):
+        first = int(bad[0])
+        raise ValueError(
+            f"{name} must stay finite, got {values[first].item()} at step "
+            f"{step - len(values) + 1 + first}; a lower learning rate or clip may help"
+        )
 
 
 def _backward(model: nn.Module, src: Tensor, tgt: Tensor, label_smoothing: float) -> Tensor:
@@ -121,12 +180,12 @@ def _backward(model: nn.Module, src: Tensor, tgt: Tensor, label_smoothing: float
             f"got src {_checks.shape(src)}"
         )
     read, predict = shift_targets(tgt.to(device))
-    num_tokens = (predict != pad_id).sum()
+    num_tokens = (~has_id(predict, pad_id)).sum()
     src, read, predict = (ids[rank::number] for ids in (src.to(device), read, predict))
     loss = sequence_loss(model(src, read), predict, pad_id=pad_id, label_smoothing=label_smoothing)
     if number > 1:
         # The mean of the processes' means would be wrong: their numbers of tokens differ.
-        loss = loss * (predict != pad_id).sum() / num_tokens.clamp(min=1)
+        loss = loss * (~has_id(predict, pad_id)).sum() / num_tokens.clamp(min=1)
     loss.backward()  # type: ignore[no-untyped-call]
     if number == 1:
         return loss.detach()
@@ -142,80 +201,3 @@ def _sum_over_processes(loss: Tensor, model: nn.Module) -> Tensor:
     for gradient, part in zip(gradients, sums, strict=True):
         gradient.copy_(part.view_as(gradient))
     return total.squeeze()
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """How much of what a model wrote is right, each between 0 and 1.
-
-    See chapter 10 of the book.
-
-    Args:
-        exact: share of the sentences that greedy decoding writes without a mistake
-        tokens: share of the tokens, EOS counted, that are predicted when the decoder reads
-            the right beginning
-
-    >>> Accuracy(exact=0.5, tokens=0.75)
-    Accuracy(exact=0.5, tokens=0.75)
-    """
-
-    exact: float
-    tokens: float
-
-
-@torch.no_grad()
-def evaluate(
-    model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]], *, bos_id: int, eos_id: int
-) -> Accuracy:
-    """Compare what the model writes with the right translations.
-
-    The model is in eval mode meanwhile. How sentences are cut into batches and padded does
-    not matter.
-
-    Args:
-        model: as in `greedy_decode`, and called as ``model(src, tgt)``
-        batches: pairs ``src, tgt``, as many as are to be examined: not an endless sequence
-
-    Shape:
-        src: ids (B, S)    tgt: ids (B, L + 1) with BOS and EOS
-
-    Raises:
-        ValueError: there is no sentence in batches; and as `shift_targets`
-        TypeError: as `greedy_decode`
-
-    >>> from attention_core import Transformer, TransformerConfig
-    >>> sizes = {"d_model": 8, "num_heads": 2, "num_layers": 1, "d_ff": 16}
-    >>> _ = torch.manual_seed(0)
-    >>> model = Transformer(TransformerConfig(src_vocab_size=7, tgt_vocab_size=7, **sizes))
-    >>> pair = torch.tensor([[5, 6]]), torch.tensor([[1, 6, 5, 2]])
-    >>> evaluate(model, [pair], bos_id=1, eos_id=2).exact
-    0.0
-    """
-    device, pad_id = next(model.parameters()).device, cast(Any, model.config).pad_id
-    was_training = model.training
-    model.eval()
-    exact = sentences = right = tokens = 0
-    try:
-        for src, tgt in batches:
-            src, (read, predict) = src.to(device), shift_targets(tgt.to(device))
-            real = predict != pad_id
-            right += int(((model(src, read).argmax(dim=-1) == predict) & real).sum())
-            tokens += int(real.sum())
-            # One token more than the longest translation, to see that it ends in time.
-            written = greedy_decode(
-                cast(Translator, model),
-                src,
-                bos_id=bos_id,
-                eos_id=eos_id,
-                max_len=predict.shape[1],
-            )
-            room = predict.shape[1] - written.shape[1]
-            written = nn.functional.pad(written, (0, room), value=pad_id)
-            wanted = predict.masked_fill(predict == eos_id, pad_id)
-            exact += int((written == wanted).all(dim=1).sum())
-            sentences += src.shape[0]
-    finally:
-        model.train(was_training)
-    if sentences == 0:
-        raise ValueError("batches must hold at least one sentence, got none")
-    return Accuracy(exact / sentences, right / max(tokens, 1))

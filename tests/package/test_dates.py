@@ -7,10 +7,10 @@ import sys
 import unicodedata
 from collections import Counter
 from datetime import date, datetime, timedelta
-from itertools import islice
 from zlib import crc32
 
 import hypothesis
+import numpy as np
 import pytest
 import torch
 from hypothesis import strategies as st
@@ -29,6 +29,7 @@ from attention_core.dates import (
     collate,
     days_of,
     examples,
+    join,
     write,
 )
 
@@ -305,11 +306,21 @@ def test_a_batch_depends_on_its_step_only():
     def new():
         return DateBatches("train", 5, seed=3, pool=7)
 
-    straight, walked = list(islice(new(), 23)), new()
+    straight, walked = [batches[n] for batches in [new()] for n in range(23)], new()
     for step in (22, 0, 21, 7, 6, 7, 14, 13):
         assert same(walked[step], straight[step])
         assert same(new()[step], straight[step])
     assert new()[10**12][0].shape[0] == 5  # there is no last one
+
+
+def test_numbers_may_be_those_of_numpy():
+    """8-bit numbers too, whose products would overflow."""
+    options = {"seed": np.int16(3), "pool": np.int8(100), "parts": np.int8(2)}
+    batches = DateBatches("train", np.int8(5), **options)
+    expected = DateBatches("train", 5, seed=3, pool=100, parts=2)
+    assert same(batches[np.int64(2)], expected[2])
+    choice = DateBatches("train", 5, seed=3, parts=(np.int8(1), np.int8(2)))
+    assert same(choice[2], DateBatches("train", 5, seed=3, parts=(1, 2))[2])
 
 
 def test_changing_a_batch_in_place_does_not_change_the_sequence():
@@ -399,7 +410,19 @@ def test_every_public_name_is_documented_with_an_example():
 # -------------------------------------------------------------------- error texts
 
 LATER, NEXT_YEAR = date(2026, 5, 4), date(2027, 5, 3)
+G = torch.Generator()
 ERRORS = [
+    (lambda: days_of(["test"]), ValueError, r"split must be one of .* got \['test'\]"),
+    (lambda: examples("test", 1, generator=None), TypeError, "generator must be a torch.Generator"),
+    (lambda: examples("test", 1, generator=G, forms="iso"), TypeError, "forms must be a list of f"),
+    (lambda: examples("test", 1, generator=G, forms=5), TypeError, "forms must be a list of forms"),
+    (lambda: collate(["a"]), TypeError, "examples must be a list of Example, got list of str"),
+    (lambda: collate(write([DAY], "iso")), TypeError, "must be a list of Example, got Example"),
+    (lambda: join([]), ValueError, "parts must hold at least one, got none"),
+    (lambda: join([DAY]), TypeError, "parts must be a list of Example, got list of date"),
+    (lambda: write(DAY, "iso"), TypeError, "days must be a list of dates, got date datetime"),
+    (lambda: write("2026", "iso"), TypeError, "days must be a list of dates, got str '2026'"),
+    (lambda: TARGET.decode(3), TypeError, "ids must be a list of ids, got int 3"),
     (lambda: chinese_number(0), ValueError, "number must be at least 1, got 0"),
     (lambda: chinese_number(100), ValueError, "number must be at most 99, got 100"),
     (lambda: chinese_number(1.0), TypeError, r"number must be an int, got float 1\.0"),
@@ -465,7 +488,7 @@ ERRORS = [
     (lambda: DateBatches("test", 0, seed=0), ValueError, "batch_size must be at least 1, got 0"),
     (lambda: DateBatches("test", 5, seed=-1), ValueError, "seed must be at least 0, got -1"),
     (lambda: DateBatches("test", 5, seed=0, pool=0), ValueError, "pool must be at least 1, got"),
-    (lambda: DateBatches("test", 5, seed=0, forms="iso"), ValueError, "forms must be some of"),
+    (lambda: DateBatches("test", 5, seed=0, forms="iso"), TypeError, "forms must be a list"),
     (lambda: DateBatches("test", 5, seed=0, parts=True), TypeError, "parts must be an int, got"),
     (lambda: DateBatches("test", 5, seed=0)[-1], ValueError, "step must be at least 0, got -1"),
     (lambda: DateBatches("test", 5, seed=0)[:3], TypeError, "step must be an int, got slice"),

@@ -1,5 +1,6 @@
-"""training.py: the shift, the loss over real tokens, the schedule, learning."""
+"""The training objective: shifted targets, the loss over real tokens, the schedule, learning."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -121,13 +122,88 @@ def test_padding_has_no_gradient_at_all(share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_nothing_but_padding_costs_nothing(share):
+def test_a_batch_of_padding_alone_has_no_loss(share):
     logits, targets = logits_and_targets()
     nothing = torch.full_like(targets, PAD)
     loss = sequence_loss(logits, nothing, pad_id=PAD, label_smoothing=share)
     assert loss.item() == 0.0
     loss.backward()
     assert torch.equal(logits.grad, torch.zeros(B, L, V).double())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("pad_id", [-100, V, 2**40, -(2**70), 2**64])
+def test_a_pad_id_outside_the_vocabulary_marks_padding_as_one_inside_does(pad_id, share):
+    """pytorch #72056: torch's own default, -100, is only compared, never looked up."""
+    logits, targets = logits_and_targets()
+    expected = F.cross_entropy(
+        logits.flatten(0, 1),
+        targets.masked_fill(targets == PAD, -100).flatten(),
+        label_smoothing=share,
+    )
+    held = abs(pad_id) < 2**63  # an id that int64 cannot hold equals none
+    real = targets != PAD
+    if held:
+        targets = targets.masked_fill(~real, pad_id)
+    else:
+        logits, targets = logits[real][None], targets[real][None]
+    loss = sequence_loss(logits, targets, pad_id=pad_id, label_smoothing=share)
+    assert_close(loss, expected, rtol=1e-12, atol=1e-12)
+    loss.backward()
+
+
+def test_the_loss_over_padding_of_minus_hundred_is_ln_5():
+    targets = torch.tensor([[2, 1, -100, -100]])
+    loss = sequence_loss(torch.zeros(1, 4, 5), targets, pad_id=-100)
+    assert f"{loss:.4f}" == "1.6094"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "pad_id"), [(torch.uint8, 256), (torch.int8, 200), (torch.int32, 2**32)]
+)
+def test_a_pad_id_that_the_dtype_cannot_hold_marks_no_padding(dtype, pad_id):
+    targets = torch.tensor([[0, 4]], dtype=dtype)  # 256 and 2**32 would wrap round to 0
+    logits = torch.zeros(1, 2, 5)
+    logits[0, 0, 0] = 1.0
+    expected = F.cross_entropy(logits[0], targets[0].long())
+    assert_close(sequence_loss(logits, targets, pad_id=pad_id), expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_long_batch_in_half_precision_has_a_finite_loss(dtype, share):
+    """The sum over tokens, 14 * 8192, is more than float16 can hold; the mean is not."""
+    logits = torch.zeros(2, 4096, 3, dtype=dtype)
+    logits[..., 0] = 14.0
+    logits.requires_grad_()
+    targets = torch.ones(2, 4096, dtype=torch.long)
+    loss = sequence_loss(logits, targets, pad_id=2, label_smoothing=share)
+    assert loss.dtype == torch.float32
+    exact = sequence_loss(logits.double(), targets, pad_id=2, label_smoothing=share)
+    assert_close(loss.double(), exact, rtol=1e-6, atol=0)
+    loss.backward()
+    assert logits.grad.isfinite().all()
+
+
+def test_the_loss_can_be_vectorised_and_compiled_whole():
+    logits, targets = logits_and_targets()
+
+    def loss(logits, targets):
+        return sequence_loss(logits, targets, pad_id=PAD, label_smoothing=0.1)
+
+    each = torch.stack([loss(logits[b : b + 1], targets[b : b + 1]) for b in range(B)])
+    mapped = torch.func.vmap(loss)(logits[:, None], targets[:, None])
+    assert_close(mapped, each)
+    whole = torch.compile(loss, fullgraph=True, backend="eager")
+    assert_close(whole(logits, targets), loss(logits, targets))
+    assert loss(logits.to("meta"), targets.to("meta")).shape == ()
+
+
+def test_a_logit_that_is_not_a_number_makes_the_loss_not_a_number():
+    logits, targets = logits_and_targets()
+    with torch.no_grad():
+        logits[2, 0, 0] = torch.nan
+    assert sequence_loss(logits, targets, pad_id=PAD).isnan()
 
 
 # -------------------------------------------------------------- the schedule
@@ -142,6 +218,20 @@ def test_the_rate_rises_to_its_peak_and_falls_with_the_root():
     assert rates[4] == pytest.approx(1 / 35**0.5)
     assert rates[1] == pytest.approx(2 * rates[0])
     assert warmup_rate(1, 1, 1) == 1.0
+    assert warmup_rate(np.int64(3), np.int32(7), np.int8(5)) == warmup_rate(3, 7, 5)
+
+
+def test_the_rate_drives_torchs_scheduler_which_counts_from_zero():
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    with pytest.raises(ValueError, match=r"got 0; .*LambdaLR.*step \+ 1"):
+        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_rate(step, 7, 5))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: warmup_rate(step + 1, 7, 5)
+    )
+    for step in range(1, 12):
+        assert optimizer.param_groups[0]["lr"] == warmup_rate(step, 7, 5)
+        optimizer.step()
+        scheduler.step()
 
 
 # ------------------------------------------------------------------- learning
@@ -223,6 +313,19 @@ ERRORS = [
         ValueError,
         r"label_smoothing must lie between 0 and 1, got 1\.1",
     ),
+    (
+        lambda: sequence_loss(X, T * 5, pad_id=0),
+        ValueError,
+        r"targets must be at least 0 and below V = 5, or equal pad_id=0, got 5 and logits \(2",
+    ),
+    (
+        lambda: sequence_loss(X, T * -100, pad_id=0),
+        ValueError,
+        "targets must be at least 0 and below V = 5, or equal pad_id=0, got -100",
+    ),
+    (lambda: sequence_loss(X, T, pad_id=None), TypeError, "pad_id must be an int, got NoneType"),
+    (lambda: sequence_loss(X, T, pad_id=True), TypeError, "pad_id must be an int, got bool True"),
+    (lambda: sequence_loss(X, T, pad_id=1.0), TypeError, r"pad_id must be an int, got float 1\.0"),
     (lambda: warmup_rate(0, 512, 4000), ValueError, "step must be at least 1, got 0"),
     (lambda: warmup_rate(1, 512, 0), ValueError, "warmup must be at least 1, got 0"),
     (lambda: warmup_rate(1, 0, 4000), ValueError, "d_model must be at least 1, got 0"),

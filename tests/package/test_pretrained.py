@@ -1,11 +1,12 @@
-"""trained.py: the model that comes with the package knows what it was trained for."""
+"""Finished models: the one that comes with the package, and those that a caller saves."""
 
+import copy
 import dataclasses
 import datetime
-import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -121,10 +122,40 @@ def test_other_models_and_files_are_refused(tmp_path):
         with pytest.raises(TypeError, match=text):
             save_trained(tmp_path / "model.pt", model)
     path = tmp_path / "plain.pt"
-    for content in ({"model": {}}, [1], {"model": {}, "extras": {"kind": "Linear"}}):
-        torch.save(content, path)
-        text = f"path must be a file of save_trained, got {path} without its sizes"
-        with pytest.raises(ValueError, match=re.escape(text)):
-            load_trained(path)
     with pytest.raises(TypeError, match="note must be a tensor or plain data"):
         save_trained(path, MODELS["plain"], note=dataclasses)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("value", [1e5, -65520.0, torch.inf, torch.nan])
+def test_a_weight_that_float16_cannot_hold_is_refused(tmp_path, value):
+    model = copy.deepcopy(MODELS["Transformer"])
+    with torch.no_grad():
+        model.output.weight[3, 5] = value
+    save_trained(tmp_path / "model.pt", MODELS["Transformer"])
+    good = (tmp_path / "model.pt").read_bytes()
+    text = f"at most 65504 in size, because .* got {value} in output.weight"
+    with pytest.raises(ValueError, match=text):
+        save_trained(tmp_path / "model.pt", model)
+    assert (tmp_path / "model.pt").read_bytes() == good
+
+
+@pytest.mark.parametrize("name", ["kind", "config"])
+def test_an_extra_cannot_take_the_place_of_the_sizes(tmp_path, name):
+    text = f"must not be named kind or config, which save_trained writes itself, got {name}=3"
+    with pytest.raises(ValueError, match=text):
+        save_trained(tmp_path / "model.pt", MODELS["plain"], **{name: 3})
+
+
+def test_sizes_from_numpy_come_back_as_plain_numbers(tmp_path):
+    sizes = {name: np.int64(size) for name, size in SIZES.items()}
+    rest = {"num_heads": 2, "num_layers": np.int8(1), "d_ff": 6, "dropout": np.float64(0.5)}
+    model = Transformer(TransformerConfig(**sizes, **rest))
+    save_trained(tmp_path / "model.pt", model)
+    assert load_trained(tmp_path / "model.pt").config == model.config
+
+
+def test_saving_a_model_leaves_the_random_numbers_alone(tmp_path):
+    before = torch.get_rng_state()
+    save_trained(tmp_path / "model.pt", MODELS["Transformer"])
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,4 +1,4 @@
-"""train.py: the command prints few lines, resumes to the bit, and runs in two processes."""
+"""The command that trains: few lines, resumed to the bit, usage errors, two processes."""
 
 import random
 import re
@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attention_core import load_checkpoint
+from attention_core import load_checkpoint, save_checkpoint
 from attention_core import train as command
-from attention_core.training import load_trained
+from attention_core.training import load_trained, save_training
 
 SMALL = ["--d-model", "8", "--batch-size", "3", "--device", "cpu", "--dropout", "0.3"]
 LAST = r"validation: \d+\.\d% of the dates, \d+\.\d% of the tokens"
@@ -34,6 +34,14 @@ def started(*arguments):
     )
     assert result.returncode == 0, result.stderr
     return result
+
+
+def assert_same_files(a, b):
+    """Two checkpoints hold the same bits, and the same texts, which assert_close does not take."""
+    a, b = (torch.load(path, weights_only=True) for path in (a, b))
+    for name in ("settings", "optimizer_kind"):
+        assert a["extras"].pop(name) == b["extras"].pop(name)
+    assert_close(a, b, rtol=0, atol=0)
 
 
 def assert_report(lines, steps, first):
@@ -104,9 +112,8 @@ def test_a_resumed_run_prints_and_writes_what_a_whole_one_does(capsys, tmp_path)
     assert resumed[2:] == whole[5:]
     again = run(capsys, *parts, "--stop", 99)
     assert again == [whole[0], whole[-1]]
-    files = [torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt")]
-    assert_close(*files, rtol=0, atol=0)
-    assert files[0]["extras"]["step"] == 20
+    assert_same_files(tmp_path / "whole.pt", tmp_path / "parts.pt")
+    assert torch.load(tmp_path / "whole.pt", weights_only=True)["extras"]["step"] == 20
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.pt", "whole.pt"]
 
 
@@ -125,12 +132,11 @@ def test_two_processes_write_one_report_and_resume_each_its_own_random_numbers(c
     launch = ["-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d"]
     address = ["--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"]  # 0: a free port
     arguments = ["-m", "attention_core.train", *SMALL, "--resume"]
-    # Shares of one size: else the random numbers would differ by how many were used.
     arguments += ["--batch-size", 4]
     path = tmp_path / "model.pt"
     reports = []
-    for stop, dropout in [(5, 0), (10, 0.3)]:
-        rest = ["--steps", 10, "--stop", stop, "--dropout", dropout, "--checkpoint", path]
+    for stop in (5, 10):
+        rest = ["--steps", 10, "--stop", stop, "--dropout", 0, "--checkpoint", path]
         result = started(*launch, *address, *arguments, *rest)
         reports.append(result.stdout.splitlines())
     assert reports[0].pop() == "stopped; --resume makes the other 5 updates"
@@ -139,9 +145,10 @@ def test_two_processes_write_one_report_and_resume_each_its_own_random_numbers(c
     assert reports[0][0].endswith(" on cpu in 2 processes")
     first, second = torch.load(path, weights_only=True)["extras"]["random"]
     assert not torch.equal(first["cpu"], second["cpu"])
-    # Where no dropout differs, two learn what one does.
+    # Without dropout, which differs between processes, two learn what one does.
     alone = run(capsys, "--steps", 10, "--dropout", 0, "--batch-size", 4)
-    for line, expected in zip(reports[0][1:], alone[1:6], strict=True):
+    lines = [*reports[0][1:], *reports[1][1:-1]]
+    for line, expected in zip(lines, alone[1:-1], strict=True):
         assert float(line.split()[-1]) == pytest.approx(float(expected.split()[-1]), abs=2e-4)
 
 
@@ -175,6 +182,24 @@ ERRORS = [
     (["--d-model", "1.5"], "argument --d-model: must be an integer, got '1.5'"),
     (["--seed", "-1"], "argument --seed: must be at least 0, got -1"),
     (["--model", "lstm"], "argument --model: invalid choice: 'lstm'"),
+    (["--dropout", "2"], "argument --dropout: must lie between 0 and 1, got 2"),
+    (["--dropout", "-0.1"], "argument --dropout: must lie between 0 and 1, got -0.1"),
+    (["--dropout", "much"], "argument --dropout: must be a number, got 'much'"),
+    (["--label-smoothing", "nan"], "argument --label-smoothing: must lie between 0 and 1, got nan"),
+    (["--label-smoothing", "inf"], "argument --label-smoothing: must lie between 0 and 1, got inf"),
+    (["--device", "foo"], "argument --device: must be a device of this machine, cpu for exa"),
+    (["--device", "meta"], "argument --device: must be a device of this machine, cpu for exa"),
+    (["--device", "cuda:99"], "argument --device: must be a device of this machine, cpu for exa"),
+    (["--seed", str(2**64)], "argument --seed: must be at most 9223372036854775807, got 1844674"),
+    (["--steps", "9" * 5000], "argument --steps: must be an integer, got '999"),
+    (["--steps", str(10**400)], "argument --steps: must be at most 9223372036854775807, got 1000"),
+    (["--d-model", "100000"], "argument --d-model: must be at most 4096, got 100000"),
+    (["--batch-size", str(10**9)], "argument --batch-size: must be at most 65536, got 1000000000"),
+    (["--stop", "0", "--checkpoint", "x"], "argument --stop: must be at least 1, got 0"),
+    (["--save", "nowhere/m.pt"], "argument --save: path must lie in a folder that exists, got now"),
+    (["--checkpoint", "nowhere/m.pt"], "argument --checkpoint: path must lie in a folder that"),
+    (["--save", "."], "argument --save: path must be a file to write, got the folder ."),
+    (["--save", ""], "argument --save: path must be a file to write, got the folder ."),
 ]
 
 
@@ -191,20 +216,96 @@ def test_an_unknown_model_is_named():
         command.build("lstm", 8)
 
 
-@pytest.mark.parametrize(
-    ("changed", "text"),
-    [
-        (["--seed", 7], "seed 7 for 0"),
-        (["--seed", 7, "--batch-size", 5], "seed 7 for 0, batch_size 5 for 3"),
-        (["--steps", 3], "steps 3 for 2"),
-    ],
-)
-def test_a_run_cannot_be_resumed_with_other_settings(capsys, tmp_path, changed, text):
+def refused(capsys, *arguments):
+    """The usage error with which the command ends before it trains."""
+    with pytest.raises(SystemExit, match="2"):
+        command.main([*SMALL, *map(str, arguments)])
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err.startswith("usage: ")
+    return written.err.splitlines()[-1]
+
+
+#: Another value than that of SMALL or the default, for each option that decides the run.
+CHANGED = {
+    "model": ("gru", "transformer"),
+    "d_model": (12, 8),
+    "dropout": (0.4, 0.3),
+    "label_smoothing": (0.0, 0.1),
+    "steps": (3, 2),
+    "batch_size": (5, 3),
+    "seed": (7, 0),
+}
+
+
+def test_every_option_is_compared_or_named_as_free():
+    """One that is added later is compared, until it is named as free."""
+    options = vars(command.arguments().parse_args([]))
+    assert set(CHANGED) == set(options) - command.FREE_OPTIONS
+    assert set(options) >= command.FREE_OPTIONS
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_run_cannot_be_resumed_with_another_value_of_a_setting(capsys, tmp_path, name):
     path = tmp_path / "run.pt"
     start = ["--steps", 2, "--checkpoint", path]
     run(capsys, *start, "--stop", 1)
-    with pytest.raises(ValueError, match=f"settings it was begun with, got {text}$"):
-        run(capsys, *start, "--resume", *changed)
+    good = path.read_bytes()
+    option, (new, old) = "--" + name.replace("_", "-"), CHANGED[name]
+    text = refused(capsys, *start, "--resume", option, new)
+    assert text.endswith(
+        "argument --resume: a run must be resumed with the settings it was begun with, "
+        f"got {option} {new} for {old}"
+    )
+    assert path.read_bytes() == good
+    assert refused(capsys, *start, "--resume", "--seed", 7, "--batch-size", 5).endswith(
+        "got --batch-size 5 for 3, --seed 7 for 0"
+    )
+
+
+@pytest.mark.parametrize("kind", ["text", "model", "training"])
+def test_a_run_cannot_be_resumed_from_a_file_of_another_kind(capsys, tmp_path, kind):
+    path, model = tmp_path / "run.pt", command.build("transformer", 8)
+    if kind == "text":
+        path.write_text("step 5", encoding="utf-8")
+    elif kind == "model":
+        save_checkpoint(path, model)
+    else:
+        save_training(path, model, torch.optim.Adam(model.parameters()), 5)
+    text = refused(capsys, "--checkpoint", path, "--resume")
+    assert "argument --resume: " in text
+    assert {
+        "text": "which is text that begins with 'step 5'",
+        "model": "the checkpoint must be one of this command, got ",
+        "training": "the checkpoint must be one of this command, got ",
+    }[kind] in text
+
+
+@pytest.mark.parametrize("how", ["same", "relative", "link", "hard link", "link to nothing yet"])
+def test_the_model_and_the_checkpoint_cannot_be_one_file(capsys, tmp_path, monkeypatch, how):
+    path = other = tmp_path / "run.pt"
+    monkeypatch.chdir(tmp_path)
+    if how == "relative":
+        (tmp_path / "folder").mkdir()
+        other = "folder/../run.pt"
+    elif how != "same":
+        other = tmp_path / "other.pt"
+        if how == "hard link":
+            path.touch()
+            other.hardlink_to(path)
+        else:
+            if how == "link":
+                path.touch()
+            other.symlink_to("run.pt")
+    text = refused(capsys, "--checkpoint", path, "--save", other)
+    assert "argument --save: must name another file than --checkpoint, got" in text
+
+
+def test_trying_the_files_at_the_start_leaves_nothing_behind(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "train", lambda options, device: None)
+    paths = ["--checkpoint", tmp_path / "run.pt", "--save", tmp_path / "model.pt"]
+    assert run(capsys, *paths) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_process_resumes_to_the_bit(tmp_path):
@@ -222,8 +323,7 @@ def test_an_interrupted_process_resumes_to_the_bit(tmp_path):
             assert lines[-1].startswith("step 18")
             assert 18 <= torch.load(files[name], weights_only=True)["extras"]["step"] < 60
         subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
-    whole, killed = (torch.load(path, weights_only=True) for path in files.values())
-    assert_close(killed, whole, rtol=0, atol=0)
+    assert_same_files(*files.values())
 
 
 def test_the_learning_rate_is_that_of_the_paper_times_the_share_of_steps_left():

@@ -1,4 +1,4 @@
-"""fitting.py: the loop, the examination, resumption to the bit, several processes as one.
+"""The training loop: as by hand, resumed to the bit, in several processes as in one.
 
 Run as a script, this file is one of the processes that the tests at the end start.
 """
@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,13 +16,13 @@ from copying_transformer import PAD, SIZES, build, ids
 from torch import nn
 from torch.testing import assert_close
 
-from attention_core import greedy_decode, save_checkpoint, sequence_loss, shift_targets
+from attention_core import greedy_decode, sequence_loss, shift_targets
 from attention_core.distributed import processes
 from attention_core.training import (
-    Accuracy,
     evaluate,
     fit,
     load_training,
+    loop,
     save_training,
 )
 
@@ -68,7 +67,7 @@ def assert_equal_to_the_bit(ours, theirs):
 @pytest.mark.parametrize("clip", [None, 0.1, 1e9])
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_equals_the_loop_written_by_hand(clip, share):
-    # Not Adam, which would hide the length of the gradient.
+    # Not Adam, which would hide the gradient norm.
     model, sgd = trainee(kind=torch.optim.SGD)
     losses = fit(
         model,
@@ -88,14 +87,14 @@ def test_equals_the_loop_written_by_hand(clip, share):
         sgd.zero_grad()
         loss.backward()
         if clip == 0.1:
-            length = sum((x.grad**2).sum() for x in by_hand.parameters()).sqrt()
-            assert length > clip
+            norm = sum((x.grad**2).sum() for x in by_hand.parameters()).sqrt()
+            assert norm > clip
             for parameter in by_hand.parameters():
-                parameter.grad *= clip / length
+                parameter.grad *= clip / norm
         sgd.param_groups[0]["lr"] = 0.1 / (step + 1)
         sgd.step()
         expected.append(loss.item())
-    # Torch clips by the length + 1e-6.
+    # Torch clips by the norm + 1e-6.
     tolerance = 1e-12 if clip is None else 1e-5
     assert losses == pytest.approx(expected, rel=tolerance)
     assert_close(model.state_dict(), by_hand.state_dict(), rtol=tolerance, atol=tolerance)
@@ -163,6 +162,89 @@ def test_progress_is_shown_in_a_terminal_only(monkeypatch, capsys, terminal, pro
     assert written.err == (lines if shown else "")
 
 
+class Spoiled(Pairs):
+    """From batch 12 on the model's output weights are ``value``."""
+
+    def __init__(self, model, value):
+        super().__init__()
+        self.model, self.value = model, value
+
+    def __getitem__(self, step):
+        if step == 12:
+            with torch.no_grad():
+                self.model.output.weight[5] = self.value
+        return super().__getitem__(step)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_training_stops_where_the_loss_stops_being_finite(value):
+    model, optimizer = trainee()
+    with pytest.raises(ValueError, match="the loss must stay finite, got nan at step 13; a lower"):
+        fit(model, Spoiled(model, value), steps=30, optimizer=optimizer, rate=rate)
+    spoiled = ~model.output.weight.isfinite()
+    assert spoiled.any(dim=1).tolist() == [n == 5 for n in range(23)]  # no update spread it
+    assert all(x.isfinite().all() for n, x in model.named_parameters() if n != "output.weight")
+
+
+def test_on_a_gpu_the_last_ten_losses_are_looked_at_together(monkeypatch):
+    """Without a GPU: a loss that says it lies on one."""
+    looked = []
+
+    class OnGpu(torch.Tensor):
+        device = torch.device("cuda")
+
+    model, optimizer = trainee()
+    monkeypatch.setattr(
+        loop,
+        "_backward",
+        lambda *_: (model.output.weight.sum() * 0 + 1).detach().as_subclass(OnGpu),
+    )
+    monkeypatch.setattr(
+        loop, "_check_finite", lambda name, values, step: looked.append((step, len(values)))
+    )
+    fit(model, Pairs(), steps=27, start=5, optimizer=optimizer, rate=rate)
+    assert looked[::2] == [(10, 5), (20, 10), (27, 10)]
+
+
+def test_the_first_of_several_losses_that_are_not_finite_is_named():
+    losses = [torch.tensor(x) for x in (1.0, torch.inf, torch.nan)]
+    with pytest.raises(ValueError, match="the loss must stay finite, got inf at step 19;"):
+        loop._check_finite("the loss", losses, 20)
+
+
+def test_a_gradient_that_is_not_finite_makes_no_update():
+    """The square root has an infinite slope at 0, where the loss is finite."""
+    model, optimizer = trainee()
+    forward = model.forward
+    model.forward = lambda src, tgt: forward(src, tgt) + (model.output.weight[0, 0] * 0).sqrt()
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    with pytest.raises(ValueError, match="the gradient norm must stay finite, got nan at step 1;"):
+        fit(model, Pairs(), steps=1, optimizer=optimizer, rate=rate, clip=1.0)
+    assert_close(dict(model.state_dict()), before, rtol=0, atol=0)
+
+
+def test_under_autocast_each_step_casts_the_weights_of_that_step():
+    """Autocast keeps cast weights until its block ends, which is after the last step."""
+    results = []
+    for whole in (True, False):
+        model = build(torch.float32)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        options = {"optimizer": sgd, "rate": lambda step: 0.1}
+        if whole:
+            with torch.autocast("cpu", torch.bfloat16):
+                evaluate(model, [(T[:1] + 4, torch.tensor([[BOS, 6, EOS]]))], bos_id=1, eos_id=2)
+                losses = fit(model, Pairs(), steps=6, **options)
+        else:
+            losses = []
+            for step in range(6):
+                with torch.autocast("cpu", torch.bfloat16):
+                    losses += fit(model, Pairs(), steps=step + 1, start=step, **options)
+        assert {x.dtype for x in model.parameters()} == {torch.float32}
+        results.append((losses, model.state_dict()))
+    assert results[0][0] == results[1][0]
+    assert_close(results[0][1], results[1][1], rtol=0, atol=0)
+
+
 @pytest.fixture
 def one_thread():
     """Tiny products are faster on one thread, and their sums have one order."""
@@ -186,9 +268,9 @@ def test_a_tiny_model_learns_to_reverse_five_tokens(one_thread):
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
     adam = torch.optim.Adam(model.parameters())
-    examined = [Reversals()[10_000], Reversals()[10_001]]
+    held_out = [Reversals()[10_000], Reversals()[10_001]]
     ids_of = {"bos_id": BOS, "eos_id": EOS}
-    assert evaluate(model, examined, **ids_of).exact == 0.0
+    assert evaluate(model, held_out, **ids_of).exact == 0.0
     losses = fit(
         model,
         Reversals(),
@@ -198,86 +280,9 @@ def test_a_tiny_model_learns_to_reverse_five_tokens(one_thread):
         clip=1.0,
     )
     assert sum(losses[-20:]) / 20 < 0.2 < 1.0 < losses[0]
-    accuracy = evaluate(model, examined, **ids_of)
+    accuracy = evaluate(model, held_out, **ids_of)
     assert accuracy.exact > 0.8
     assert accuracy.tokens > 0.95
-
-
-# ------------------------------------------------------------- the examination
-
-
-class Speaker(nn.Module):
-    """Writes a script that its first source token chooses, whatever it reads."""
-
-    def __init__(self, *scripts):
-        super().__init__()
-        self.dropout = nn.Dropout(1.0)  # in training mode it says nothing but token 0
-        self.weight = nn.Parameter(torch.zeros(1))
-        self.config = SimpleNamespace(pad_id=PAD, max_len=17)
-        self.scripts = [F.pad(torch.tensor(s), (0, 40 - len(s)), value=PAD) for s in scripts]
-
-    def encode(self, src):
-        return src
-
-    def decode(self, tgt, memory, memory_mask=None, *, cache=None):
-        assert not torch.is_grad_enabled()
-        start = 0 if cache is None else cache.length
-        if cache is not None:
-            cache.length += tgt.shape[1]
-        said = torch.stack([self.scripts[n] for n in memory[:, 0].tolist()])
-        words = said[:, start : start + tgt.shape[1]]
-        return self.dropout(F.one_hot(words, 11).float())
-
-    def forward(self, src, tgt):
-        return self.decode(tgt, self.encode(src))
-
-    def new_cache(self):
-        return SimpleNamespace(length=0)
-
-
-def examined(*targets):
-    """Sentence number n begins with the source token n; targets are padded together."""
-    src = torch.tensor([[n, 5] for n, _ in targets])
-    rows = [torch.tensor([BOS, *words, EOS]) for _, words in targets]
-    return src, nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
-
-
-SCRIPTS = [
-    [5, 6, 7, EOS],  # right
-    [5, 8, 7, EOS],  # one of four tokens wrong
-    [5, 6, 7, 8, EOS],  # goes on where it should end: one of four wrong
-    [5, EOS],  # ends too soon: [5, EOS, PAD, PAD] has one of four right
-    [EOS],  # right, and empty
-    [5, 6, 7, 4, 4, 4, 4, EOS],  # longer than any translation
-]
-TARGETS = [(0, [5, 6, 7]), (1, [5, 6, 7]), (2, [5, 6, 7]), (3, [5, 6, 7]), (4, []), (5, [5, 6, 7])]
-EXPECTED = Accuracy(exact=2 / 6, tokens=(4 + 3 + 3 + 1 + 1 + 3) / 21)
-
-
-def test_sentences_count_if_all_is_right_and_tokens_one_by_one():
-    model = Speaker(*SCRIPTS)
-    assert evaluate(model, [examined(*TARGETS)], bos_id=BOS, eos_id=EOS) == EXPECTED
-    for n, exact in enumerate([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]):
-        result = evaluate(model, [examined(TARGETS[n])], bos_id=BOS, eos_id=EOS)
-        assert result.exact == exact
-
-
-@pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("more", [0, 3])
-def test_the_cut_into_batches_and_padding_do_not_matter(size, more):
-    cut = (examined(*TARGETS[n : n + size]) for n in range(0, len(TARGETS), size))
-    cut = ((F.pad(src, (0, more), value=PAD), F.pad(tgt, (0, more), value=PAD)) for src, tgt in cut)
-    assert evaluate(Speaker(*SCRIPTS), cut, bos_id=BOS, eos_id=EOS) == EXPECTED
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_the_model_is_examined_without_dropout_and_left_as_it_was(training):
-    model = Speaker(*SCRIPTS).train(training)
-    assert evaluate(model, [examined(*TARGETS)], bos_id=BOS, eos_id=EOS) == EXPECTED
-    assert model.training is training
-    with pytest.raises(ValueError, match="tgt must hold"):
-        evaluate(model, [(torch.ones(2, 3).long(), torch.ones(2, 1).long())], bos_id=1, eos_id=2)
-    assert model.training is training
 
 
 # --------------------------------------------------------------- resumption
@@ -302,29 +307,16 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, interrupted, 
     assert begun + rest == losses
 
 
-def test_saving_and_examining_do_not_disturb_training(tmp_path):
+def test_saving_and_evaluating_do_not_disturb_training(tmp_path):
     whole, parts = trainee(dropout=0.3), trainee(dropout=0.3)
     fit(whole[0], Pairs(), steps=5, optimizer=whole[1], rate=rate)
     parts = trainee(dropout=0.3)
+    held_out = torch.tensor([[5, 6]]), torch.tensor([[BOS, 6, 5, EOS]])
     for start in range(5):
         fit(parts[0], Pairs(), steps=start + 1, start=start, optimizer=parts[1], rate=rate)
         save_training(tmp_path / "training.pt", *parts, start)
-        evaluate(parts[0], [Pairs()[99]], bos_id=BOS, eos_id=EOS)
+        evaluate(parts[0], [held_out], bos_id=BOS, eos_id=EOS)
     assert_equal_to_the_bit(parts, whole)
-
-
-def test_an_interruption_while_writing_leaves_the_last_file(tmp_path, monkeypatch):
-    path = tmp_path / "training.pt"
-    save_training(path, *trainee(), 3)
-
-    def interrupted(contents, path):
-        Path(path).write_bytes(b"half a fi")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(torch, "save", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        save_training(path, *trainee(), 4)
-    assert load_training(path, *trainee(seed=1)) == 3
 
 
 def test_a_rate_of_numpy_can_be_saved(tmp_path):
@@ -435,6 +427,10 @@ def fit_with(batches=None, **changes):
     return fit(model, batches or Pairs(), **options)
 
 
+def loader():
+    return torch.utils.data.DataLoader([(T[0], T[0])])
+
+
 T = torch.ones(2, 3, dtype=torch.long)
 ERRORS = [
     (lambda path: fit_with(start=-1), ValueError, "start must be at least 0, got -1"),
@@ -447,14 +443,24 @@ ERRORS = [
     (lambda path: fit_with([(T, T[:, :1])]), ValueError, r"tgt must hold .* got shape \(2, 1\)"),
     (lambda path: fit_with([(T[:0], T[:0])]), ValueError, r"a batch must have .* src \(0, 3\)"),
     (
-        lambda path: evaluate(build(), [], bos_id=1, eos_id=2),
-        ValueError,
-        "batches must hold at least one sentence, got none",
-    ),
-    (
-        lambda path: evaluate(build(), [(T, T)], bos_id=1.0, eos_id=2),
+        lambda path: fit_with(iter([(T, T)])),
         TypeError,
-        r"bos_id must be an int, got float 1\.0",
+        r"batches must be indexable, .* got list_iterator; list\(batches\) can be indexed",
+    ),
+    (lambda path: fit_with(loader()), TypeError, "batches must be indexable, .* got DataLoader"),
+    (
+        lambda path: fit_with([(T, T)], steps=5),
+        ValueError,
+        "each of the steps=5, got 1; repeat",
+    ),
+    (lambda path: fit_with([T]), TypeError, r"batches\[0\] must be a pair src, tgt, got Tensor"),
+    (lambda path: fit_with([(T, T, T)]), TypeError, "must be a pair src, tgt, got 3 items"),
+    (lambda path: fit_with([(T.tolist(), T)]), TypeError, "src must be a torch.Tensor, got list"),
+    (lambda path: fit_with([(T, T.float())]), TypeError, "tgt must be an integer tensor, got dty"),
+    (
+        lambda path: fit_with([(T, T[:1])]),
+        ValueError,
+        r"the same batch size B, got src \(2, 3\) and tgt \(1, 3\)",
     ),
     (lambda path: save_training(path, *trainee(), -1), ValueError, "step must be at least 0"),
     (lambda path: save_training(path, *trainee(), 0.5), TypeError, "step must be an int, got fl"),
@@ -466,12 +472,6 @@ def test_bad_input_is_named(tmp_path, call, error, text):
     with pytest.raises(error, match=text):
         call(tmp_path / "training.pt")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_checkpoint_of_the_model_alone_cannot_be_resumed(tmp_path):
-    save_checkpoint(tmp_path / "model.pt", build(), step=3)
-    with pytest.raises(ValueError, match=r"a file of save_training, got .*model\.pt without"):
-        load_training(tmp_path / "model.pt", *trainee())
 
 
 if __name__ == "__main__":
