@@ -20,6 +20,8 @@ import torch
 import traitlets
 from torch import Tensor
 
+from attention_core.widgets import bundle
+
 HERE = Path(__file__).parent
 #: Nested dicts and lists of numbers, by the names under which a figure shows them.
 Numbers = dict[str, Any]
@@ -28,10 +30,8 @@ TOGETHER = "; change both inside `with figure.hold_trait_notifications():`"
 
 
 def script_of(name: str) -> str:
-    """The module of a figure, with what all modules share and what it needs before it."""
-    text = _read(f"{name}.js")
-    needed = re.findall(r"^// needs (\w+\.js)$", text, re.MULTILINE)
-    return "\n".join([*map(_read, ["shared.js", *needed]), text])
+    """Return the ES module of a figure with all that it imports, as one text."""
+    return bundle.module(HERE / f"{name}.js")
 
 
 def _read(name: str) -> str:

@@ -106,9 +106,9 @@ def test_a_figure_that_breaks_leaves_its_table_and_its_neighbours(browser, site)
     """As when a browser lacks what a figure needs: nothing that could be read is lost."""
     script = next((site / "_static" / "live").glob("attention_map-translator.js"))
     text = script.read_text(encoding="utf-8")
-    sound = "modules.attention_map = { ...figure, render: live.render(figure)"
+    sound = '"attention_map": module_attention_map.default'
     assert sound in text
-    text = text.replace(sound, "modules.attention_map = { render() { throw Error('x'); }")
+    text = text.replace(sound, "\"attention_map\": { render() { throw Error('x'); } }")
     context = browser.new_context()
     tab = context.new_page()
     errors: list[str] = []
