@@ -59,7 +59,7 @@ const INTRODUCTIONS = {
 const say = ({ row, column, spread, received }, state) => {
   const { queries, keys } = shownMap(state);
   const { query, key } = picks(state);
-  const writes = state.kind in INTRODUCTIONS && state.kind !== "encoder";
+  const writes = Object.hasOwn(INTRODUCTIONS, state.kind) && state.kind !== "encoder";
   const one = called(queries, query);
   const text = (x) => decimals(x, 3);
   if (state.side === "key") {
@@ -303,7 +303,7 @@ const build = (view) => [
             ? rebuiltPart(
                 own,
                 (_, { kind }) => [kind],
-                (_, __, { kind }) => make("p.live-introduction", {}, INTRODUCTIONS[kind] ?? ""),
+                (_, __, { kind }) => make("p.live-introduction", {}, Object.hasOwn(INTRODUCTIONS, kind) ? INTRODUCTIONS[kind] : ""),
               )
             : null,
           thumbs(own, maps),
