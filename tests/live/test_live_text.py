@@ -14,8 +14,8 @@ from attention_core.widgets.figure import HERE, LiveFigure, Table, script_json
 
 NASTY = [
     "</script><img src=x onerror=wrong=1>",
-    "<!--<script>",
     "--></style><b>",
+    "<!--<script>",  # nothing after it may end what it would begin
     "\"'><svg onload=wrong=1>",
     "&lt;i&gt; & &amp;",
     "早上好<〇>",
