@@ -32,7 +32,9 @@
   };
 
   const onMap = () => {
-    const links = [...document.querySelectorAll("section#the-map table a")].filter((a) => name(a.href));
+    /** @type {NodeListOf<HTMLAnchorElement>} */
+    const found = document.querySelectorAll("section#the-map table a");
+    const links = [...found].filter((a) => name(a.href));
     if (!links.length) return;
     const note = document.createElement("p");
     note.className = "progress";
@@ -40,7 +42,7 @@
       const read = load();
       const unread = links.filter((a) => !read.has(name(a.href)));
       for (const a of links) {
-        a.parentElement.querySelector(".read")?.remove();
+        a.parentElement?.querySelector(".read")?.remove();
         if (!read.has(name(a.href))) continue;
         const mark = document.createElement("span");
         mark.className = "read";
@@ -68,7 +70,10 @@
     };
     show();
     addEventListener("pageshow", show); // back from a chapter
-    document.querySelector("section#the-map table").closest(".pst-scrollable-table-container, table").after(note);
+    document
+      .querySelector("section#the-map table")
+      ?.closest(".pst-scrollable-table-container, table")
+      ?.after(note);
   };
 
   const start = () => {

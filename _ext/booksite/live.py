@@ -1,12 +1,13 @@
 """Live figures on pages without a kernel: each page gets the scripts of its own figures.
 
 The sources are the ES modules of ``attention_core/widgets``. A browser loads no module from a
-page that was opened as a file, so each becomes a classic script: the one ``export default`` a
-name in a table, everything inside a function of its own.
+page that was opened as a file, so the package's bundler joins those of a page into one classic
+script: its figures, what they import and nothing else.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -18,31 +19,34 @@ from sphinx.util.docutils import SphinxDirective
 from . import weights
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from sphinx.application import Sphinx
 
 FOLDER = "live"
 _PLACE = re.compile(r'<div class="live" data-live="(\w+)"')
-_EXPORT = re.compile(r"^export default ", re.MULTILINE)
-# In the first lines of a module: what stands before it, and what it may load later.
-_NEEDS = re.compile(r"^// needs (\w+\.js)$", re.MULTILINE)
+# In the first lines of a module: the data that it may load later.
 _ASKS = re.compile(r"^// asks for (\w+)\.js$", re.MULTILINE)
-_FOREIGN = re.compile(r"^(?:import\b|export (?!default))", re.MULTILINE)
 
 
 def sources(app: Sphinx) -> list[Path]:
-    """The modules, the host and the stylesheet."""
-    folder = Path(app.srcdir) / "attention_core" / "widgets"
-    return sorted([*folder.glob("*.js"), *folder.glob("*.css")])
+    """List all that scripts of figures are made from: modules, stylesheet and bundler."""
+    folder = _folder(app)
+    return sorted([*folder.rglob("*.js"), *folder.glob("*.css"), folder / "bundle.py"])
 
 
-def script(shared: str, modules: dict[str, str], host: str) -> str:
-    """One classic script from what figures share, their modules and the page's host."""
-    parts = ["(() => {", '"use strict";', shared, "const modules = {};"]
-    for name, text in modules.items():
-        if len(_EXPORT.findall(text)) != 1 or _FOREIGN.search(text):
-            raise ValueError(f"{name}.js must have one `export default` and import nothing")
-        parts.append("{\n" + _EXPORT.sub(f"modules.{name} = ", text) + "\n}")
-    return "\n".join([*parts, host, "host(modules);", "})();", ""])
+def _folder(app: Sphinx) -> Path:
+    return Path(app.srcdir) / "attention_core" / "widgets"
+
+
+def _bundler(folder: Path) -> ModuleType:
+    """Load the package's bundler by its path: importing the package would load torch."""
+    spec = importlib.util.spec_from_file_location("live_bundle", folder / "bundle.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def stored_figure(notebook: Path, cell_id: str) -> str:
@@ -88,7 +92,8 @@ class LiveFigureDirective(SphinxDirective):
 def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
-    text = {path.name: path.read_text(encoding="utf-8") for path in sources(app)}
+    folder = _folder(app)
+    bundler = _bundler(folder)
     site = Path(app.outdir)
     static = site / "_static" / FOLDER
     for path in site.rglob("*.html"):
@@ -100,15 +105,15 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
             continue
         static.mkdir(exist_ok=True)
         file = "-".join(names)
-        modules = {name: text[f"{name}.js"] for name in names}
-        needed = sorted({file for code in modules.values() for file in _NEEDS.findall(code)})
-        shared = "\n".join(text[file] for file in ["shared.js", *needed])
-        for model in {name for code in modules.values() for name in _ASKS.findall(code)}:
-            path_of_model = Path(app.srcdir) / "attention_core" / "data" / f"{model}.pt"
-            (static / f"{model}.js").write_text(weights.script(path_of_model), encoding="utf-8")
-        made = script(shared, modules, text["host.js"])
+        modules = [folder / f"{name}.js" for name in names]
+        for module in modules:
+            for model in _ASKS.findall(module.read_text(encoding="utf-8")):
+                path_of_model = Path(app.srcdir) / "attention_core" / "data" / f"{model}.pt"
+                (static / f"{model}.js").write_text(weights.script(path_of_model), encoding="utf-8")
+        made = bundler.page_script(modules, folder / "host.js")
         (static / f"{file}.js").write_text(made, encoding="utf-8")
-        (static / "live.css").write_text(text["live.css"], encoding="utf-8")
+        stylesheet = (folder / "live.css").read_text(encoding="utf-8")
+        (static / "live.css").write_text(stylesheet, encoding="utf-8")
         up = "../" * (len(path.relative_to(site).parts) - 1)
         tags = (
             f'  <link rel="stylesheet" href="{up}_static/{FOLDER}/live.css" />\n'

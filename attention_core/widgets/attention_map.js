@@ -1,9 +1,20 @@
+import { setAttributes } from "./shared/attributes.js";
+import { choiceControl } from "./shared/choice.js";
+import { decimals, make, valueAt } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+import { rebuiltPart } from "./shared/rebuilt.js";
+import { wordNode } from "./shared/words.js";
+
 const shownMap = ({ maps, kind }) => maps.find(({ name }) => name === kind);
 
 // A smaller map may end before the token that was picked in another.
 const picks = (state) => {
   const { queries, keys } = shownMap(state);
-  return { query: Math.min(state.query, queries.length - 1), key: Math.min(state.key, keys.length - 1) };
+  return {
+    query: Math.min(state.query, queries.length - 1),
+    key: Math.min(state.key, keys.length - 1),
+  };
 };
 
 const numbers = (state) => {
@@ -39,30 +50,43 @@ const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
 const INTRODUCTIONS = {
   encoder: "The source looks at itself: each character (left) at all of them (right).",
-  decoder: "About to write a character (left), the decoder looks at what stands there already (right).",
-  cross: "Cross-attention: about to write a character (left), the decoder looks at the source (right).",
+  decoder:
+    "About to write a character (left), the decoder looks at what stands there already (right).",
+  cross:
+    "Cross-attention: about to write a character (left), the decoder looks at the source (right).",
 };
 
 const say = ({ row, column, spread, received }, state) => {
   const { queries, keys } = shownMap(state);
   const { query, key } = picks(state);
-  const writes = state.kind in INTRODUCTIONS && state.kind !== "encoder";
+  const writes = Object.hasOwn(INTRODUCTIONS, state.kind) && state.kind !== "encoder";
   const one = called(queries, query);
-  const text = (x) => live.text(x, 3);
+  const text = (x) => decimals(x, 3);
   if (state.side === "key") {
     const most = column.indexOf(Math.max(...column));
     const name = called(keys, key);
     const even = queries.length / keys.length;
-    if (received < 0.1 * even) return `Hardly anything looks at ${name}: in all it gets ${text(received)}.`;
-    const by = writes ? `before ${called(queries, most)} is written` : `by ${called(queries, most)}`;
-    const rank = received > 1.5 * even ? "a place where many look" : received < 0.67 * even ? "less than its share" : "about its share";
-    return `${upper(name)} is looked at most ${by}: ${text(column[most])}. In all it gets ${text(received)}. ` +
-      `If all looked evenly, it would be ${text(even)}, so this is ${rank}.`;
+    if (received < 0.1 * even)
+      return `Hardly anything looks at ${name}: in all it gets ${text(received)}.`;
+    const by = writes
+      ? `before ${called(queries, most)} is written`
+      : `by ${called(queries, most)}`;
+    const rank =
+      received > 1.5 * even
+        ? "a place where many look"
+        : received < 0.67 * even
+          ? "less than its share"
+          : "about its share";
+    return (
+      `${upper(name)} is looked at most ${by}: ${text(column[most])}. In all it gets ${text(received)}. ` +
+      `If all looked evenly, it would be ${text(even)}, so this is ${rank}.`
+    );
   }
   const best = row.indexOf(Math.max(...row));
   if (row[best] === 0) return `${upper(one)} may look at nothing: all its weights are 0.`;
   const start = writes ? `Before it writes ${one}, this head looks` : `${upper(one)} looks`;
-  const self = !writes && queries.length === keys.length && queries.every((token, i) => token === keys[i]);
+  const self =
+    !writes && queries.length === keys.length && queries.every((token, i) => token === keys[i]);
   const near = { 0: "itself", 1: "the next one", [-1]: "the one before it" }[best - query];
   const at = self && near ? near : called(keys, best);
   const seen = row.filter((w) => w > 0).length;
@@ -71,52 +95,73 @@ const say = ({ row, column, spread, received }, state) => {
       ? `${start} at BOS, with weight ${text(row[best])}. It has written nothing yet, so there is nothing else.`
       : `${start} at ${at} and at nothing else.`;
   }
-  if (row[best] >= 0.5) return `${start} mostly at ${at}, with weight ${text(row[best])}. The others share the rest.`;
+  if (row[best] >= 0.5)
+    return `${start} mostly at ${at}, with weight ${text(row[best])}. The others share the rest.`;
   const even = spread > 0.75 * seen ? " So it shows hardly anything." : "";
-  return `${start} most at ${at}, but only with weight ${text(row[best])}: ` +
-    `spread as wide as equal weights on ${live.text(spread, 1)} of ${seen === keys.length ? "" : "the "}${seen} places.${even}`;
+  return (
+    `${start} most at ${at}, but only with weight ${text(row[best])}: ` +
+    `spread as wide as equal weights on ${decimals(spread, 1)} of ${seen === keys.length ? "" : "the "}${seen} places.${even}`
+  );
 };
 
 // --- all heads, small ------------------------------------------------------------------------
 
 // Cells of like weight go into one path: eight shades.
 const SHADES = 8;
-const shades = (weights) => {
-  const paths = Array.from({ length: SHADES + 1 }, () => []);
-  weights.forEach((row, i) => row.forEach((w, j) => {
-    paths[Math.ceil(Math.min(1, w) * SHADES - 0.5)].push(`M${j} ${i}h1v1h-1z`);
-  }));
-  return paths.map((cells, n) => [cells.join(""), n / SHADES]).filter(([cells, share]) => cells && share);
+
+/** @type {(weights: number[][], draw: (i: number, j: number) => string) => [string, number][]} */
+const shades = (weights, draw) => {
+  const paths = Array(SHADES + 1).fill("");
+  for (const [i, row] of weights.entries()) {
+    for (const [j, w] of row.entries()) {
+      paths[Math.ceil(Math.min(1, w) * SHADES - 0.5)] += draw(i, j);
+    }
+  }
+  return paths.map((d, n) => [d, n / SHADES]);
 };
 
 const thumbs = (view, maps) => {
   const [layers, heads] = [maps[0].weights.length, maps[0].weights[0].length];
   const name = `${view.id}-head`;
-  const line = (layer) => Array.from({ length: heads }, (_, head) => {
-    const title = layers > 1 ? `layer ${layer}, head ${head}` : `head ${head}`;
-    const input = live.make("input", {
-      type: "radio", name, "data-control": "head", "aria-label": title,
-      onchange: () => {
-        view.set("layer", layer);
-        view.set("head", head);
-      },
+  const line = (layer) =>
+    Array.from({ length: heads }, (_, head) => {
+      const title = layers > 1 ? `layer ${layer}, head ${head}` : `head ${head}`;
+      const input = make("input", {
+        type: "radio",
+        name,
+        "data-control": "head",
+        "aria-label": title,
+        onchange: () => {
+          view.set("layer", layer);
+          view.set("head", head);
+        },
+      });
+      const picture = make("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
+      let drawn = null;
+      view.each((_, state) => {
+        input.checked = state.layer === layer && state.head === head;
+        const { weights, queries, keys } = shownMap(state);
+        if (drawn === weights) return;
+        drawn = weights;
+        picture.setAttribute("viewBox", `0 0 ${keys.length} ${queries.length}`);
+        picture.replaceChildren(
+          ...shades(weights[layer][head], (i, j) => `M${j} ${i}h1v1h-1z`)
+            .filter(([d, share]) => d && share)
+            .map(([d, share]) => make("path", { d, "fill-opacity": share })),
+        );
+      });
+      return make(
+        "label.live-thumb",
+        {},
+        input,
+        picture,
+        make("span", {}, layers > 1 ? `${layer}, ${head}` : `${head}`),
+      );
     });
-    const picture = live.make("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
-    let drawn = null;
-    view.each((_, state) => {
-      input.checked = state.layer === layer && state.head === head;
-      const { weights, queries, keys } = shownMap(state);
-      if (drawn === weights) return;
-      drawn = weights;
-      picture.setAttribute("viewBox", `0 0 ${keys.length} ${queries.length}`);
-      picture.replaceChildren(...shades(weights[layer][head]).map(([d, share]) =>
-        live.make("path", { d, "fill-opacity": share })));
-    });
-    return live.make("label.live-thumb", {}, input, picture, live.make("span", {}, layers > 1 ? `${layer}, ${head}` : `${head}`));
-  });
-  return live.make(
-    "fieldset.live-thumbs", { style: `--heads:${Math.min(heads, 4)}` },
-    live.make("legend", {}, layers > 1 ? "Layer, head" : "Head"),
+  return make(
+    "fieldset.live-thumbs",
+    { style: `--heads:${Math.min(heads, 4)}` },
+    make("legend", {}, layers > 1 ? "Layer, head" : "Head"),
     Array.from({ length: layers }, (_, layer) => line(layer)).flat(),
   );
 };
@@ -125,83 +170,103 @@ const thumbs = (view, maps) => {
 
 const PITCH = 26;
 
-const pairs = (view, { name: kind, queries, keys }) => {
+const pairs = (view, { queries, keys }) => {
   const name = `${view.id}-token`;
   const rows = Math.max(queries.length, keys.length);
   const height = (n, size) => (n + 0.5 + (rows - size) / 2) * PITCH;
   // A mouse that only passes shows a token for as long as it is there.
+  /** @type {{ side: string, at: number } | null} */
   let kept = null;
   const show = (side, at) => {
     view.set(side, at);
     if (view.get("side") !== side) view.set("side", side);
   };
-  const tokens = (side, list, path) => list.map((token, at) => {
-    const input = live.make("input", {
-      type: "radio", name, "data-control": "token", "aria-label": `${side} ${at}, ${token === " " ? "space" : token}`,
-      // Not onchange: under a mouse it is checked already. Arrow keys click, too.
-      onclick: () => {
-        show(side, at);
-        kept &&= { side, at };
-      },
+  const tokens = (side, list, path) =>
+    list.map((token, at) => {
+      const input = make("input", {
+        type: "radio",
+        name,
+        "data-control": "token",
+        "aria-label": `${side} ${at}, ${token === " " ? "space" : token}`,
+        // Not onchange: under a mouse it is checked already. Arrow keys click, too.
+        onclick: () => {
+          show(side, at);
+          if (kept) kept = { side, at };
+        },
+      });
+      const text = make("span.token", {}, wordNode(visible(token)));
+      const label = make(
+        "label.live-token",
+        {
+          onpointerenter: (event) => {
+            if (event.pointerType !== "mouse") return;
+            const state = view.state();
+            if (!kept) kept = { side: state.side, at: picks(state)[state.side] };
+            show(side, at);
+          },
+        },
+        input,
+        side === "query"
+          ? [liveNumber(view, `${path}.${at}`, { digits: 3 }), text]
+          : [text, liveNumber(view, `${path}.${at}`, { digits: 3 })],
+      );
+      view.each((n, state) => {
+        const here = picks(state)[side] === at && state.side === side;
+        input.checked = here;
+        label.classList.toggle("picked", here);
+        label.classList.toggle("quiet", state.side === side);
+        const share = state.side === side ? 0 : valueAt(n, path)[at];
+        label.style.setProperty("--share", `${Math.round(40 * Math.min(1, share))}%`);
+        label.classList.toggle("least", share < 0.005);
+        label.classList.toggle("most", share > 0 && share === Math.max(...valueAt(n, path)));
+      });
+      return label;
     });
-    const text = live.make("span.token", {}, live.word(visible(token)));
-    const label = live.make("label.live-token", {
-      onpointerenter: (event) => {
-        if (event.pointerType !== "mouse") return;
-        const state = view.state();
-        kept ||= { side: state.side, at: picks(state)[state.side] };
-        show(side, at);
-      },
-    }, input, side === "query" ? [live.number(view, `${path}.${at}`, { digits: 3 }), text]
-      : [text, live.number(view, `${path}.${at}`, { digits: 3 })]);
-    view.each((n, state) => {
-      const here = picks(state)[side] === at && state.side === side;
-      input.checked = here;
-      label.classList.toggle("picked", here);
-      label.classList.toggle("quiet", state.side === side);
-      const share = state.side === side ? 0 : live.at(n, path)[at];
-      label.style.setProperty("--share", `${Math.round(40 * Math.min(1, share))}%`);
-      label.classList.toggle("least", share < 0.005);
-      label.classList.toggle("most", share > 0 && share === Math.max(...live.at(n, path)));
-    });
-    return label;
-  });
-  const faint = live.make("g.faint");
-  const strong = Array.from({ length: rows }, () => live.make("line.strong"));
-  const svg = live.make("svg.live-lines", {
-    viewBox: `0 0 100 ${rows * PITCH}`, preserveAspectRatio: "none", "aria-hidden": "true",
-  }, faint, strong);
+  const faint = make("g.faint");
+  const strong = Array.from({ length: rows }, () => make("line.strong"));
+  const svg = make(
+    "svg.live-lines",
+    {
+      viewBox: `0 0 100 ${rows * PITCH}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    },
+    faint,
+    strong,
+  );
   let drawn = null;
   view.each((n, state) => {
     const weights = shownMap(state).weights[state.layer][state.head];
     if (weights !== drawn) {
       drawn = weights;
-      const paths = Array.from({ length: SHADES + 1 }, () => []);
-      weights.forEach((row, i) => row.forEach((w, j) => {
-        paths[Math.ceil(Math.min(1, w) * SHADES - 0.5)]
-          .push(`M0 ${height(i, queries.length)}L100 ${height(j, keys.length)}`);
-      }));
-      faint.replaceChildren(...paths.slice(1).map((d, at) =>
-        live.make("path", { d: d.join(""), "stroke-opacity": (0.5 * (at + 1)) / SHADES })));
+      const ends = (i, j) => `M0 ${height(i, queries.length)}L100 ${height(j, keys.length)}`;
+      const paths = shades(weights, ends).slice(1);
+      faint.replaceChildren(
+        ...paths.map(([d, share]) => make("path", { d, "stroke-opacity": 0.5 * share })),
+      );
     }
     const { query, key } = picks(state);
     const shares = state.side === "query" ? n.row : n.column;
     strong.forEach((line, at) => {
       const w = shares[at] ?? 0;
       line.style.display = w >= 0.005 ? "" : "none";
-      const ends = state.side === "query"
-        ? [height(query, queries.length), height(at, keys.length)]
-        : [height(at, queries.length), height(key, keys.length)];
-      for (const [attribute, value] of Object.entries({ x1: 0, y1: ends[0], x2: 100, y2: ends[1] })) line.setAttribute(attribute, value);
+      const ends =
+        state.side === "query"
+          ? [height(query, queries.length), height(at, keys.length)]
+          : [height(at, queries.length), height(key, keys.length)];
+      setAttributes(line, { x1: 0, y1: ends[0], x2: 100, y2: ends[1] });
       line.setAttribute("stroke-width", 1 + 6 * Math.min(1, w));
       line.setAttribute("stroke-opacity", 0.25 + 0.75 * Math.min(1, w));
     });
   });
-  const side = (role, list, path) => live.make(
-    `fieldset.live-side.${role}-side`, {},
-    live.make(`legend.${role}`, {}, role), tokens(role, list, path),
-  );
-  return live.make(
+  const side = (role, list, path) =>
+    make(
+      `fieldset.live-side.${role}-side`,
+      {},
+      make(`legend.${role}`, {}, role),
+      tokens(role, list, path),
+    );
+  return make(
     "div.live-pairs",
     {
       style: `--height:${rows * PITCH}px`,
@@ -210,25 +275,48 @@ const pairs = (view, { name: kind, queries, keys }) => {
         kept = null;
       },
     },
-    side("query", queries, "column"), svg, side("key", keys, "row"),
+    side("query", queries, "column"),
+    svg,
+    side("key", keys, "row"),
   );
 };
 
 const build = (view) => [
-  live.make("p.live-lead", {}, "Pick a head, then a character on either side."),
-  live.part(view, (_, { maps }) => [maps], (own, _, { maps }) => live.make(
-    "div.live-map", {},
-    live.make(
-      "div.live-map-controls", {},
-      maps.length > 1 ? live.choice(own, "kind", { label: "Attention of", options: maps.map(({ name }) => [name, name]) }) : null,
-      maps.length > 1 ? live.part(own, (_, { kind }) => [kind], (_, __, { kind }) =>
-        live.make("p.live-introduction", {}, INTRODUCTIONS[kind] ?? "")) : null,
-      thumbs(own, maps),
-    ),
-    live.part(own, (_, { kind }) => [kind], (inner, _, state) => pairs(inner, shownMap(state))),
-    live.reading(own, say), // last on a phone, so that a longer sentence moves nothing under the finger
-  )),
+  make("p.live-lead", {}, "Pick a head, then a character on either side."),
+  rebuiltPart(
+    view,
+    (_, { maps }) => [maps],
+    (own, _, { maps }) =>
+      make(
+        "div.live-map",
+        {},
+        make(
+          "div.live-map-controls",
+          {},
+          maps.length > 1
+            ? choiceControl(own, "kind", {
+                label: "Attention of",
+                options: maps.map(({ name }) => [name, name]),
+              })
+            : null,
+          maps.length > 1
+            ? rebuiltPart(
+                own,
+                (_, { kind }) => [kind],
+                (_, __, { kind }) => make("p.live-introduction", {}, Object.hasOwn(INTRODUCTIONS, kind) ? INTRODUCTIONS[kind] : ""),
+              )
+            : null,
+          thumbs(own, maps),
+        ),
+        rebuiltPart(
+          own,
+          (_, { kind }) => [kind],
+          (inner, _, state) => pairs(inner, shownMap(state)),
+        ),
+        resultSentence(own, say), // last on a phone, so that a longer sentence moves nothing under the finger
+      ),
+  ),
 ];
 
 const figure = { state: ["maps", "kind", "layer", "head", "side", "query", "key"], numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

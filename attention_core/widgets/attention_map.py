@@ -9,7 +9,8 @@ from torch import Tensor
 
 from attention_core.dates import TARGET
 from attention_core.widgets.dates_model import run_of
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, as_tensor
+from attention_core.widgets.figure import LiveFigure, Numbers, Table
+from attention_core.widgets.traits import CountTrait, as_tensor
 
 SOURCE_TEXT = "24 November 2026"
 
@@ -119,11 +120,11 @@ class AttentionMap(LiveFigure):
 
     maps = MapsTrait().tag(sync=True)
     kind = traitlets.Unicode("cross").tag(sync=True)
-    layer = traitlets.Int(1, min=0).tag(sync=True)
-    head = traitlets.Int(1, min=0).tag(sync=True)
+    layer = CountTrait(1)
+    head = CountTrait(1)
     side = traitlets.Enum(["query", "key"], "query").tag(sync=True)
-    query = traitlets.Int(5, min=0).tag(sync=True)
-    key = traitlets.Int(3, min=0).tag(sync=True)
+    query = CountTrait(5)
+    key = CountTrait(3)
 
     def __init__(
         self,

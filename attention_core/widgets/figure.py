@@ -1,5 +1,5 @@
-"""What all live figures share: traits that follow the page, numbers, and a table for readers
-without JavaScript.
+"""What all live figures share: their state and numbers, and a table for readers without
+JavaScript.
 
 A figure is written twice, as a Python class and as a JavaScript module of the same name.
 Both turn the same state into the same numbers, Python by `attention_core`; tests compare
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import anywidget
-import torch
-import traitlets
 from torch import Tensor
+
+from attention_core.widgets import bundle
 
 HERE = Path(__file__).parent
 #: Nested dicts and lists of numbers, by the names under which a figure shows them.
@@ -28,95 +28,12 @@ TOGETHER = "; change both inside `with figure.hold_trait_notifications():`"
 
 
 def script_of(name: str) -> str:
-    """The module of a figure, with what all modules share and what it needs before it."""
-    text = _read(f"{name}.js")
-    needed = re.findall(r"^// needs (\w+\.js)$", text, re.MULTILINE)
-    return "\n".join([*map(_read, ["shared.js", *needed]), text])
+    """Return the ES module of a figure with all that it imports, as one text."""
+    return bundle.module(HERE / f"{name}.js")
 
 
 def _read(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
-
-
-def as_tensor(value: Any) -> Tensor:
-    """Numbers of any kind as a float64 tensor that shares nothing with them.
-
-    >>> as_tensor([[1, 2]])
-    tensor([[1., 2.]], dtype=torch.float64)
-    """
-    try:
-        # Plain numbers are float64 already; torch's default dtype could round them.
-        result = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
-        result = result.detach().to("cpu", torch.float64).clone()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"value must be numbers, got {type(value).__name__}: {error}") from None
-    return result
-
-
-class TensorTrait(traitlets.TraitType[Tensor, Any]):
-    """A tensor that a page can read and write.
-
-    Args:
-        shape: the sizes of its axes; None for any, a name for one that several axes share
-        bounds: the least and the greatest number allowed
-
-    >>> class Pair(traitlets.HasTraits):
-    ...     a = TensorTrait([3.0, 1.0], shape=(2,))
-    >>> Pair(a=(1, 2)).a
-    tensor([1., 2.], dtype=torch.float64)
-    >>> Pair(a=[1, 2, 3])
-    Traceback (most recent call last):
-    traitlets.traitlets.TraitError: a must have shape (2,), got (3,)
-    """
-
-    info_text = "a tensor or nested lists of numbers"
-
-    def __init__(
-        self,
-        default: Any,
-        *,
-        shape: Sequence[int | str | None],
-        bounds: tuple[float, float] | None = None,
-    ) -> None:
-        super().__init__(default_value=as_tensor(default))
-        self.shape, self.bounds = tuple(shape), bounds
-        self.tag(sync=True, to_json=_to_json, from_json=_from_json)
-
-    def validate(self, obj: Any, value: Any) -> Tensor:
-        try:
-            tensor = as_tensor(value)
-        except TypeError as error:
-            raise traitlets.TraitError(f"{self.name} must be {self.info_text}: {error}") from None
-        sizes: dict[str, int] = {}
-        fits = tensor.dim() == len(self.shape) and all(
-            wanted is None
-            or size == (sizes.setdefault(wanted, size) if isinstance(wanted, str) else wanted)
-            for wanted, size in zip(self.shape, tensor.shape, strict=True)
-        )
-        if not fits:
-            wanted = ", ".join("any" if n is None else str(n) for n in self.shape)
-            wanted += "," if len(self.shape) == 1 else ""
-            raise traitlets.TraitError(
-                f"{self.name} must have shape ({wanted}), got {tuple(tensor.shape)}"
-            )
-        if not tensor.isfinite().all():
-            raise traitlets.TraitError(f"{self.name} must be finite, got {tensor.tolist()}")
-        if self.bounds is not None and tensor.numel():
-            low, high = self.bounds
-            if tensor.min() < low or tensor.max() > high:
-                raise traitlets.TraitError(
-                    f"{self.name} must lie between {low:g} and {high:g}, "
-                    f"got {tensor.min():g} to {tensor.max():g}"
-                )
-        return tensor
-
-
-def _to_json(value: Tensor, _: Any) -> Any:
-    return value.tolist()
-
-
-def _from_json(value: Any, _: Any) -> Any:
-    return value
 
 
 def number_text(value: float, digits: int = 4) -> str:
@@ -129,6 +46,19 @@ def number_text(value: float, digits: int = 4) -> str:
         return "∞" if value > 0 else "−∞"
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+def script_json(value: Any) -> str:
+    """Write plain data as JSON that can stand inside a script element.
+
+    Where HTML reads a script, no entity counts, and a text with ``</script>`` or ``<!--`` would
+    end or swallow it. As ``\\u003c`` a ``<`` means the same to JSON and nothing to HTML.
+
+    >>> print(script_json({"words": ["</script>"]}))
+    {"words": ["\\u003c/script>"]}
+    """
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    return text.replace("<", "\\u003c")
 
 
 _CHINESE = re.compile("[\u3007\u3400-\u9fff\uff00-\uffef]+")
@@ -214,13 +144,11 @@ class LiveFigure(anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """The stored form: the state for the script, the table for everyone else."""
-        state = json.dumps(self.state(), ensure_ascii=False, sort_keys=True)
-        safe = state.replace("</", "<\\/")  # or a text could end the script
         wide, narrow = self.heights
         return (
             f'<div class="live" data-live="{self.module}" '
             f'style="--wide:{wide}px;--narrow:{narrow}px">'
-            f'<script type="application/json">{safe}</script>'
+            f'<script type="application/json">{script_json(self.state())}</script>'
             f"{self.table().html()}</div>"
         )
 

@@ -1,3 +1,10 @@
+import { pickableCells } from "./shared/cells.js";
+import { choiceControl } from "./shared/choice.js";
+import { decimals, make } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { transpose } from "./shared/math.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+
 const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
 
 // The index of a place in a tensor of this shape, its first axis first.
@@ -10,7 +17,10 @@ const rows = (flat, width) =>
 const numbers = ({ x, num_heads: heads, way, picked }) => {
   const [length, width] = [x.length, x[0].length];
   const part = width / heads;
-  const [byWord, byHead] = [[length, heads, part], [heads, length, part]];
+  const [byWord, byHead] = [
+    [length, heads, part],
+    [heads, length, part],
+  ];
   const places = Array.from({ length: length * width }, (_, place) => place);
   // The same cell, read head by head: its place among all rows of head 0, all of head 1, ...
   const exchanged = ([l, h, c]) => (h * length + l) * part + c;
@@ -34,16 +44,21 @@ const numbers = ({ x, num_heads: heads, way, picked }) => {
     }
     return shares;
   });
-  const heard = rows(back.map((at) => mixed[at]), width).map((row) =>
-    live.transpose(row).map((shares) => shares.reduce((a, b) => a + b, 0) / width),
-  );
+  const heard = rows(
+    back.map((at) => mixed[at]),
+    width,
+  ).map((row) => transpose(row).map((shares) => shares.reduce((a, b) => a + b, 0) / width));
   const station = (shape, order) => {
     const place = order.indexOf(picked);
     return { shape, index: unravel(place, shape), place };
   };
   const none = { shape: [NaN, NaN, NaN], index: [NaN, NaN, NaN], place: NaN };
   const value = x.flat();
-  const numbersAt = (order) => rows(order.map((place) => value[place]), width);
+  const numbersAt = (order) =>
+    rows(
+      order.map((place) => value[place]),
+      width,
+    );
   return {
     x,
     followed: value[picked],
@@ -68,39 +83,54 @@ const numbers = ({ x, num_heads: heads, way, picked }) => {
 
 const list = (words) => {
   const quoted = words.map((word) => `“${word}”`);
-  return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} and ${quoted[quoted.length - 1]}`;
+  return quoted.length < 2
+    ? quoted.join("")
+    : `${quoted.slice(0, -1).join(", ")} and ${quoted[quoted.length - 1]}`;
 };
 
 const digitsOf = (x) => (x.flat().every(Number.isInteger) ? 0 : 2);
 
 const say = (n, { words, x, num_heads: heads, way }) => {
   const [length, width] = [words.length, x[0].length];
-  if (heads === 1) return "One head takes whole rows. There is nothing to exchange: all four ways are the same.";
-  if (length === 1) return "One word alone fills every head. There is nothing to exchange: all four ways are the same.";
+  if (heads === 1)
+    return "One head takes whole rows. There is nothing to exchange: all four ways are the same.";
+  if (length === 1)
+    return "One word alone fills every head. There is nothing to exchange: all four ways are the same.";
   const [start, { index, place }, end] = [n.path[0].place, n.path[2], n.path[4].place];
-  const number = live.text(n.followed, digitsOf(x));
+  const number = decimals(n.followed, digitsOf(x));
   if (way === "reshape") {
     const size = (length * width) / heads;
     const from = index[0] * size;
     const inside = words.filter((_, i) => i * width < from + size && (i + 1) * width > from);
     const missing = words.filter((word) => !inside.includes(word));
-    return `A reshape keeps the order of reading: ${number} stays at place ${start}. ` +
+    return (
+      `A reshape keeps the order of reading: ${number} stays at place ${start}. ` +
       `Head ${index[0]} gets places ${from} to ${from + size - 1}: numbers of ${list(inside)}` +
       `${missing.length ? `, none of ${list(missing)}` : ""}. ` +
-      `Yet every shape is right, and every number comes home.`;
+      `Yet every shape is right, and every number comes home.`
+    );
   }
-  const moved = place === start ? `${number} is among the few that keep their place` : `${number} goes from place ${start} to ${place}`;
+  const moved =
+    place === start
+      ? `${number} is among the few that keep their place`
+      : `${number} goes from place ${start} to ${place}`;
   if (way === "forgotten") {
     const [own, landed] = [start, end].map((at) => words[Math.floor(at / width)]);
-    const fate = end === start ? `${number} is home by luck` : own === landed
-      ? `${number} ends in its own row, but in another column` : `${number} of “${own}” ends in the row of “${landed}”`;
-    return `Cut rightly: each head has all the words. But nothing puts the order back. ${fate}. ` +
-      "Who hears whom does not show it: all hear all.";
+    const fate =
+      end === start
+        ? `${number} is home by luck`
+        : own === landed
+          ? `${number} ends in its own row, but in another column`
+          : `${number} of “${own}” ends in the row of “${landed}”`;
+    return (
+      `Cut rightly: each head has all the words. But nothing puts the order back. ${fate}. ` +
+      "Who hears whom does not show it: all hear all."
+    );
   }
   return way === "stack"
     ? `No transpose, and still right. Laying the heads behind each other makes the same new order: ${moved}.`
     : `The transpose changes the order of reading: ${moved}, and each head gets its columns of all the words. ` +
-      "The second transpose takes it back, so every number comes home.";
+        "The second transpose takes it back, so every number comes home.";
 };
 
 const STEPS = {
@@ -111,19 +141,24 @@ const STEPS = {
 };
 
 // A shape or an index: "(", "3", ", ", "6", ")".
+/** @type {(view: import("./shared/figure.js").View, path: string, size: number, ends: string) => (Node | string)[]} */
 const tuple = (view, path, size, [open, close]) => {
-  const numbers = Array.from({ length: size }, (_, axis) => live.number(view, `${path}.${axis}`, { digits: 0 }));
+  const numbers = Array.from({ length: size }, (_, axis) =>
+    liveNumber(view, `${path}.${axis}`, { digits: 0 }),
+  );
   return [open, ...numbers.flatMap((number, axis) => (axis ? [", ", number] : [number])), close];
 };
 
 const steps = (view, digits) => {
   const lines = [2, 3, 3, 3, 2].map((size, k) => {
-    const name = live.make("th", { scope: "row" });
-    const line = live.make(
-      "tr", {}, name,
-      live.make("td", {}, tuple(view, `path.${k}.shape`, size, "()")),
-      live.make("td", {}, tuple(view, `path.${k}.index`, size, "[]")),
-      live.make("td", {}, live.number(view, `path.${k}.place`, { digits: 0 })),
+    const name = make("th", { scope: "row" });
+    const line = make(
+      "tr",
+      {},
+      name,
+      make("td", {}, tuple(view, `path.${k}.shape`, size, "()")),
+      make("td", {}, tuple(view, `path.${k}.index`, size, "[]")),
+      make("td", {}, liveNumber(view, `path.${k}.place`, { digits: 0 })),
     );
     view.each((_, { way }) => {
       name.textContent = STEPS[way][k];
@@ -131,37 +166,46 @@ const steps = (view, digits) => {
     });
     return line;
   });
-  const followed = live.number(view, "followed", { digits });
+  const followed = liveNumber(view, "followed", { digits });
   const heads = [["step"], ["shape"], ["index of ", followed], ["place"]];
-  const top = live.make("tr", {}, heads.map((parts) => live.make("th", { scope: "col" }, parts)));
-  const table = live.make("table.live-steps", {}, live.make("thead", {}, top), live.make("tbody", {}, lines));
-  return live.make("div.live-steps-place", {}, table);
+  const top = make(
+    "tr",
+    {},
+    heads.map((parts) => make("th", { scope: "col" }, parts)),
+  );
+  const table = make("table.live-steps", {}, make("thead", {}, top), make("tbody", {}, lines));
+  return make("div.live-steps-place", {}, table);
 };
 
 const build = (view) => {
   const { words, x } = view.state();
-  const [length, width] = [x.length, x[0].length];
+  const width = x[0].length;
   const digits = digitsOf(x);
   const columns = x[0].map((_, j) => String(j));
   const headOf = (column, heads) => Math.floor((column * heads) / width);
   // A column has the colour of the head that it belongs to, wherever its numbers go.
-  const paint = (placeOf) => (n, { num_heads: heads, picked }, i, j) => {
-    const place = placeOf(n, i, j);
-    return {
-      level: heads === 1 ? 0 : (1.8 * headOf(place % width, heads)) / (heads - 1) - 0.9,
-      marks: {
-        picked: place === picked,
-        astray: Math.floor(place / width) !== i,
-        seam: j > 0 && headOf(j, heads) !== headOf(j - 1, heads),
-      },
+  const paint =
+    (placeOf) =>
+    (n, { num_heads: heads, picked }, i, j) => {
+      const place = placeOf(n, i, j);
+      return {
+        level: heads === 1 ? 0 : (1.8 * headOf(place % width, heads)) / (heads - 1) - 0.9,
+        marks: {
+          picked: place === picked,
+          astray: Math.floor(place / width) !== i,
+          seam: j > 0 && headOf(j, heads) !== headOf(j - 1, heads),
+        },
+      };
     };
-  };
   const table = (path, placeOf, options) =>
-    live.cells(view, { path, rows: words, columns, digits, paint: paint(placeOf), ...options });
+    pickableCells(view, { path, rows: words, columns, digits, paint: paint(placeOf), ...options });
   const bands = ({ num_heads: heads }) =>
     Array.from({ length: heads }, (_, head) => [String(head), width / heads]);
-  const of = (part, whole) =>
-    [live.number(view, part, { digits: 0 }), " of ", live.number(view, whole, { digits: 0 })];
+  const of = (part, whole) => [
+    liveNumber(view, part, { digits: 0 }),
+    " of ",
+    liveNumber(view, whole, { digits: 0 }),
+  ];
   const tokens = table("x", (_, i, j) => i * width + j, {
     caption: "The table x, to be cut for the heads",
     corner: "for head",
@@ -170,37 +214,58 @@ const build = (view) => {
     picked: ({ picked }) => [Math.floor(picked / width), picked % width],
   });
   const side = table("side", (n, i, j) => n.side_place[i][j], {
-    caption: "What the heads get, side by side", corner: "head", bands,
+    caption: "What the heads get, side by side",
+    corner: "head",
+    bands,
   });
   const merged = table("merged", (n, i, j) => n.merged_place[i][j], {
-    caption: "Put together again", corner: "column",
+    caption: "Put together again",
+    corner: "column",
   });
-  const heard = live.cells(view, {
-    path: "heard", rows: words, columns: words, digits: 2, corner: "hears",
+  const heard = pickableCells(view, {
+    path: "heard",
+    rows: words,
+    columns: words,
+    digits: 2,
+    corner: "hears",
     caption: "Who hears whom, if all weigh alike",
     paint: (n, _, i, j) => ({ role: "weights", level: n.heard[i][j] }),
   });
   const divisors = columns.map((_, j) => j + 1).filter((heads) => width % heads === 0);
   return [
-    live.make("p.live-lead", {}, "Choose how to cut the table, and click a number to follow it. " +
-      "Dashed: a number in another word's row."),
-    live.choice(view, "way", {
+    make(
+      "p.live-lead",
+      {},
+      "Choose how to cut the table, and click a number to follow it. " +
+        "Dashed: a number in another word's row.",
+    ),
+    choiceControl(view, "way", {
       label: "way",
       options: [
-        ["transpose", "view, transpose"], ["reshape", "reshape"],
-        ["stack", "split, cat"], ["forgotten", "one transpose"],
+        ["transpose", "view, transpose"],
+        ["reshape", "reshape"],
+        ["stack", "split, cat"],
+        ["forgotten", "one transpose"],
       ],
     }),
-    live.choice(view, "num_heads", { label: "heads", options: divisors.map((n) => [n, String(n)]) }),
-    live.make(
-      "p.live-checks", {}, "Check 1, numbers that come home: ", ...of("home", "of_home"),
-      ". Check 2, pairs of words that hear each other: ", ...of("pairs", "of_pairs"), ".",
+    choiceControl(view, "num_heads", {
+      label: "heads",
+      options: divisors.map((n) => [n, String(n)]),
+    }),
+    make(
+      "p.live-checks",
+      {},
+      "Check 1, numbers that come home: ",
+      ...of("home", "of_home"),
+      ". Check 2, pairs of words that hear each other: ",
+      ...of("pairs", "of_pairs"),
+      ".",
     ),
-    live.make("div.live-columns.live-tops", {}, tokens, side, merged, heard),
-    live.make("div.live-columns.live-tops", {}, steps(view, digits), live.reading(view, say)),
+    make("div.live-columns.live-tops", {}, tokens, side, merged, heard),
+    make("div.live-columns.live-tops", {}, steps(view, digits), resultSentence(view, say)),
   ];
 };
 
 const structure = ({ words, x }) => [words, x[0].length];
 const figure = { state: ["words", "x", "num_heads", "way", "picked"], structure, numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

@@ -13,9 +13,9 @@ from attention_core.widgets.figure import (
     LiveFigure,
     Numbers,
     Table,
-    TensorTrait,
     number_text,
 )
+from attention_core.widgets.traits import CountTrait, TensorTrait
 
 WORDS = ["he", "saw", "her"]
 WAYS = ["transpose", "reshape", "stack", "forgotten"]
@@ -53,9 +53,9 @@ class Heads(LiveFigure):
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     x = TensorTrait(TABLE, shape=(None, None))
-    num_heads = traitlets.Int(2, min=1).tag(sync=True)
+    num_heads = CountTrait(2, least=1)
     way = traitlets.Enum(WAYS, "transpose").tag(sync=True)
-    picked = traitlets.Int(3, min=0).tag(sync=True)
+    picked = CountTrait(3)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

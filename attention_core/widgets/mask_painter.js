@@ -1,10 +1,19 @@
+import { makeButton } from "./shared/button.js";
+import { choiceControl } from "./shared/choice.js";
+import { make } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { maskTable, shadedGrid } from "./shared/mask.js";
+import { matmul, scaleMatrix, softmax, transpose } from "./shared/math.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+
 const noise = 1e-9; // rounding moves an output by less, a changed word by far more
 
 const attend = (x, mask) => {
-  const scores = live.scale(live.matmul(x, live.transpose(x)), 1 / Math.sqrt(x[0].length));
+  const scores = scaleMatrix(matmul(x, transpose(x)), 1 / Math.sqrt(x[0].length));
   const weights = scores.map((row, i) =>
-    live.softmax(row.map((score, j) => (mask[i][j] ? score : -Infinity))));
-  return { weights, contexts: live.matmul(weights, x) };
+    softmax(row.map((score, j) => (mask[i][j] ? score : -Infinity))),
+  );
+  return { weights, contexts: matmul(weights, x) };
 };
 
 const numbers = ({ embeddings, mask, layers }) => {
@@ -17,14 +26,19 @@ const numbers = ({ embeddings, mask, layers }) => {
   const before = stack(embeddings);
   const columns = embeddings.map((_, j) => {
     const changed = embeddings.map((row, i) =>
-      (i === j ? row.map((x, n) => x + 1 + (width > 1 ? n / (width - 1) : 0)) : row));
-    return stack(changed).map((row, i) => Math.max(...row.map((x, n) => Math.abs(x - before[i][n]))));
+      i === j ? row.map((x, n) => x + 1 + (width > 1 ? n / (width - 1) : 0)) : row,
+    );
+    return stack(changed).map((row, i) =>
+      Math.max(...row.map((x, n) => Math.abs(x - before[i][n]))),
+    );
   });
-  const reach = live.transpose(columns);
+  const reach = transpose(columns);
   const { weights } = attend(embeddings, mask);
-  const count = (test) => reach.reduce((sum, row, i) => sum + row.filter((x, j) => test(x, i, j)).length, 0);
+  const count = (test) =>
+    reach.reduce((sum, row, i) => sum + row.filter((x, j) => test(x, i, j)).length, 0);
   return {
-    weights, reach,
+    weights,
+    reach,
     sums: weights.map((row) => row.reduce((a, b) => a + b, 0)),
     permitted: count((_, i, j) => mask[i][j]),
     reached: count((x) => x > noise),
@@ -33,22 +47,33 @@ const numbers = ({ embeddings, mask, layers }) => {
 };
 
 const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
-  if (permitted === 0) return "All is forbidden: every row adds up to 0, and no output moves, whatever the input.";
+  if (permitted === 0)
+    return "All is forbidden: every row adds up to 0, and no output moves, whatever the input.";
   const name = (i) => `“${words[i]}”`;
   // The pair that lies farthest apart among those that pass.
   const farthest = (test) =>
-    reach.flatMap((row, i) => row.map((x, j) => [i, j]).filter(([, j]) => row[j] > noise && test(i, j)))
-      .reduce((best, [i, j]) => (best && Math.abs(best[0] - best[1]) > Math.abs(i - j) ? best : [i, j]), null);
+    reach
+      .flatMap((row, i) =>
+        row.map((_, j) => [i, j]).filter(([, j]) => row[j] > noise && test(i, j)),
+      )
+      .reduce(
+        (best, [i, j]) => (best && Math.abs(best[0] - best[1]) > Math.abs(i - j) ? best : [i, j]),
+        null,
+      );
   const said = [];
   const empty = words.map((_, i) => i).filter((i) => sums[i] === 0);
   if (empty.length) {
-    said.push(`${empty.map(name).join(", ")} may look at nothing: the row adds up to 0, and nothing is taken along.`);
+    said.push(
+      `${empty.map(name).join(", ")} may look at nothing: the row adds up to 0, and nothing is taken along.`,
+    );
   }
   if (future) {
     // Without a permitted cell above the diagonal no number of layers reaches one.
     const [i, j] = farthest((m, n) => n > m && mask[m][n]).map(name);
-    said.push(`${empty.length ? "The" : "Every row adds up to 1, and yet the"} future leaks: ` +
-      `${i} may look at ${j}, which stands after it.`);
+    said.push(
+      `${empty.length ? "The" : "Every row adds up to 1, and yet the"} future leaks: ` +
+        `${i} may look at ${j}, which stands after it.`,
+    );
   } else {
     said.push("Nothing above the stairs: the future does not change the past.");
   }
@@ -56,9 +81,13 @@ const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
   const own = farthest((i, j) => !mask[i][j] && i === j);
   if (detour) {
     const [i, j] = detour.map(name);
-    said.push(`${i} may not look at ${j}, but through ${layers} layers it hears of it, by way of others.`);
+    said.push(
+      `${i} may not look at ${j}, but through ${layers} layers it hears of it, by way of others.`,
+    );
   } else if (own) {
-    said.push(`${name(own[0])} may not look at itself, but it still asks: its own query moves its output.`);
+    said.push(
+      `${name(own[0])} may not look at itself, but it still asks: its own query moves its output.`,
+    );
   }
   return said.join(" ");
 };
@@ -66,19 +95,25 @@ const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
 const presets = {
   all: () => true,
   causal: (i, j) => j <= i,
-  padding: (i, j, n) => j < Math.ceil(n / 2),
+  padding: (_, j, n) => j < Math.ceil(n / 2),
   window: (i, j) => j === i || j === i - 1,
 };
 
 const build = (view) => {
   const { words } = view.state();
   const all = words.map((_, i) => i);
-  const painter = live.paint(view, "mask", {
-    path: "weights", rows: words, columns: words, sums: "sums", caption: "Mask and weights: the word on the left looks at the word above",
+  const painter = maskTable(view, "mask", {
+    path: "weights",
+    words,
+    sums: "sums",
+    caption: "Mask and weights: the word on the left looks at the word above",
     label: (row, column) => `${row} may look at ${column}`,
   });
-  const map = live.grid(view, {
-    path: "reach", rows: words, columns: words, role: "muted", caption: "Reach: how far an output (left) moves when an input changes",
+  const map = shadedGrid(view, {
+    path: "reach",
+    words,
+    role: "muted",
+    caption: "Reach: how far an output (left) moves when an input changes",
     shade: (x) => (x > noise ? 0.15 + 0.6 * Math.min(1, x / 2.2) : 0),
   });
   const cells = [...map.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
@@ -100,34 +135,52 @@ const build = (view) => {
   }
   const buttons = Object.entries(presets).map(([name, may]) => {
     const wanted = all.map((i) => all.map((j) => may(i, j, all.length)));
-    const button = live.button(name, () => view.set("mask", wanted));
+    const button = makeButton(name, () => view.set("mask", wanted));
     button.dataset.control = "preset";
     view.each((_, { mask }) => {
-      button.setAttribute("aria-pressed", String(all.every((i) => all.every((j) => mask[i][j] === wanted[i][j]))));
+      button.setAttribute(
+        "aria-pressed",
+        String(all.every((i) => all.every((j) => mask[i][j] === wanted[i][j]))),
+      );
     });
     return button;
   });
-  const counted = (path) => live.number(view, path, { digits: 0 });
-  const dashed = live.make("span", {}, "Dashed: reached though forbidden.");
+  const counted = (path) => liveNumber(view, path, { digits: 0 });
+  const dashed = make("span", {}, "Dashed: reached though forbidden.");
   view.each(({ reach }, { mask }) => {
     dashed.hidden = !reach.some((row, i) => row.some((x, j) => x > noise && !mask[i][j]));
   });
-  const reading = live.reading(view, say);
+  const reading = resultSentence(view, say);
   reading.classList.add("tall");
   return [
-    live.make("p.live-lead", {}, "Click cells, or paint by dragging; arrow keys and space do the same. " +
-      "Filled means “may look”, hatched “may not”. Then add layers."),
-    live.make("div.live-buttons", { role: "group", "aria-label": "Masks to start from" }, buttons),
-    live.choice(view, "layers", { label: "layers", options: [1, 2, 3, 4, 5].map((n) => [n, String(n)]) }),
-    live.make(
-      "p.live-after", {}, "Permitted ", counted("permitted"), ", reached ", counted("reached"),
-      ` of ${words.length ** 2}. From the future (above the stairs) `, counted("future"), ". ", dashed,
+    make(
+      "p.live-lead",
+      {},
+      "Click cells, or paint by dragging; arrow keys and space do the same. " +
+        "Filled means “may look”, hatched “may not”. Then add layers.",
     ),
-    live.make("div.live-columns.live-stairs", {}, painter, map),
+    make("div.live-buttons", { role: "group", "aria-label": "Masks to start from" }, buttons),
+    choiceControl(view, "layers", {
+      label: "layers",
+      options: [1, 2, 3, 4, 5].map((n) => [n, String(n)]),
+    }),
+    make(
+      "p.live-after",
+      {},
+      "Permitted ",
+      counted("permitted"),
+      ", reached ",
+      counted("reached"),
+      ` of ${words.length ** 2}. From the future (above the stairs) `,
+      counted("future"),
+      ". ",
+      dashed,
+    ),
+    make("div.live-columns.live-stairs", {}, painter, map),
     reading,
   ];
 };
 
 const structure = ({ words }) => words;
 const figure = { state: ["words", "embeddings", "mask", "layers"], structure, numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

@@ -12,10 +12,10 @@ from attention_core.widgets.figure import (
     LiveFigure,
     Numbers,
     Table,
-    TensorTrait,
     number_text,
 )
 from attention_core.widgets.simple_attention import EMBEDDINGS, WORDS
+from attention_core.widgets.traits import CountTrait, TensorTrait
 
 # The causal mask with one cell too many: "journey" may look at "one".
 MASK = [[j <= i or (i, j) == (1, 4) for j in range(6)] for i in range(6)]
@@ -77,7 +77,7 @@ class MaskPainter(LiveFigure):
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=2, maxlen=8).tag(sync=True)
     embeddings = TensorTrait(EMBEDDINGS, shape=(None, None), bounds=(-4, 4))
     mask = MaskTrait(MASK)
-    layers = traitlets.Int(1, min=1, max=5).tag(sync=True)
+    layers = CountTrait(1, least=1, most=5)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

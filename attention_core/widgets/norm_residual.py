@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import traitlets
 from torch import Tensor
 
 from attention_core.layers import LayerNorm, _Residual
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait, number_text
+from attention_core.widgets.figure import LiveFigure, Numbers, Table, number_text
+from attention_core.widgets.traits import CountTrait, NumberTrait, TensorTrait
 
 #: How much a token hears of both tokens, itself first: attention with fixed weights.
 WEIGHTS = [[0.75, 0.25], [0.25, 0.75]]
@@ -43,8 +43,8 @@ class NormResidual(LiveFigure):
 
     x = TensorTrait([0.0, 6.0, 6.0, 8.0], shape=(4,), bounds=(-20, 20))
     other = TensorTrait([5.0, 1.0, 4.0, 2.0], shape=(4,), bounds=(-20, 20))
-    strength = traitlets.Float(0.5, min=0.0, max=1.0).tag(sync=True)
-    layers = traitlets.Int(6, min=1, max=12).tag(sync=True)
+    strength = NumberTrait(0.5, least=0.0, most=1.0)
+    layers = CountTrait(6, least=1, most=12)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

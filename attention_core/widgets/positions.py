@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_core.positional import sinusoidal_encoding, sinusoidal_shift
 from attention_core.widgets.figure import LiveFigure, Numbers, Table, number_text
+from attention_core.widgets.traits import CountTrait, NumberTrait
 
 LAST_POSITION, LAST_OFFSET, MOST_PAIRS = 200, 60, 8
 
@@ -35,11 +36,11 @@ class Positions(LiveFigure):
     module = "positions"
     heights = (726, 1048)
 
-    position = traitlets.Int(10, min=0, max=LAST_POSITION).tag(sync=True)
-    offset = traitlets.Int(3, min=0, max=LAST_OFFSET).tag(sync=True)
-    pair = traitlets.Int(0, min=0).tag(sync=True)
-    d_model = traitlets.Int(8, min=2, max=2 * MOST_PAIRS).tag(sync=True)
-    base = traitlets.Float(10_000.0, min=2.0).tag(sync=True)
+    position = CountTrait(10, least=0, most=LAST_POSITION)
+    offset = CountTrait(3, least=0, most=LAST_OFFSET)
+    pair = CountTrait(0)
+    d_model = CountTrait(8, least=2, most=2 * MOST_PAIRS)
+    base = NumberTrait(10_000.0, least=2.0)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

@@ -1,11 +1,31 @@
+import { drawArrows, shadedCell, turningTip } from "./shared/arrows.js";
+import { decimals, make } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { dotProduct, matmul, softmax, transpose } from "./shared/math.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+import { vectorPlane } from "./shared/plane.js";
+import { wholeNumber } from "./shared/whole.js";
+
 const numbers = ({ market, W_q, W_k, W_v }) => {
-  const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => live.matmul(market, matrix));
-  const scores = live.matmul(queries, live.transpose(keys));
-  const weights = scores.map(live.softmax);
-  const answers = live.matmul(weights, values).map(([answer]) => answer);
+  const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => matmul(market, matrix));
+  const scores = matmul(queries, transpose(keys));
+  const weights = scores.map(softmax);
+  const answers = matmul(weights, values).map(([answer]) => answer);
   const wanted = market.map((_, i) => market[(i + 1) % market.length][2]);
   const error = answers.reduce((sum, a, i) => sum + (a - wanted[i]) ** 2, 0) / answers.length;
-  return { W_q, W_k, W_v, queries, keys, values: values.map(([v]) => v), scores, weights, answers, wanted, error };
+  return {
+    W_q,
+    W_k,
+    W_v,
+    queries,
+    keys,
+    values: values.map(([v]) => v),
+    scores,
+    weights,
+    answers,
+    wanted,
+    error,
+  };
 };
 
 const PARTS = ["right", "up", "price"];
@@ -20,7 +40,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
   if (scores.flat().every((s) => near(s, 0))) {
     return "All scores are 0: each stall listens to all alike and hears the mean of the values. Attention cannot answer “nobody”.";
   }
-  const both = `Stall 1 gives stall 2 the score ${live.text(scores[0][1], 2)} and gets ${live.text(scores[1][0], 2)} back`;
+  const both = `Stall 1 gives stall 2 the score ${decimals(scores[0][1], 2)} and gets ${decimals(scores[1][0], 2)} back`;
   const symmetric = scores.every((row, i) => row.every((s, j) => near(s, scores[j][i])));
   const steps = scores.map((row, i) => {
     const top = Math.max(...row);
@@ -34,9 +54,12 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
       ? "Query and key are turned alike, so no score has moved: only the angle between the two counts."
       : `${both}: the scores are symmetric, and each stall listens most to itself.`;
   }
-  if (step === 0) return `${both}: no longer symmetric. But each stall still listens most to itself.`;
-  if (step === 2) return "Each stall listens most to the one opposite, not to itself. But its neighbour is not found.";
-  if (step === 3) return `${both}. Each stall listens most to a neighbour, but to the wrong one: anticlockwise.`;
+  if (step === 0)
+    return `${both}: no longer symmetric. But each stall still listens most to itself.`;
+  if (step === 2)
+    return "Each stall listens most to the one opposite, not to itself. But its neighbour is not found.";
+  if (step === 3)
+    return `${both}. Each stall listens most to a neighbour, but to the wrong one: anticlockwise.`;
   if (step === 1) {
     const face = chosen(W_v);
     if (face !== 2) {
@@ -44,111 +67,210 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
     }
     const worst = answers.map((a, i) => Math.abs(a - wanted[i]));
     const i = worst.indexOf(Math.max(...worst));
-    const heard = `stall ${i + 1} hears ${live.text(answers[i], 2)} for a price of ${wanted[i]}`;
+    const heard = `stall ${i + 1} hears ${decimals(answers[i], 2)} for a price of ${wanted[i]}`;
     if (worst[i] < 0.2) {
       return keyTurned
         ? `Solved, with the key turned, too: ${heard}. Only the angle between query and key counts.`
         : `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`;
     }
-    const cure = beside > 7
-      ? `The query points ${live.text(beside, 0)} degrees past the key of its neighbour: turn it.`
-      : "The query points the right way, but is too quiet: stretch it.";
+    const cure =
+      beside > 7
+        ? `The query points ${decimals(beside, 0)} degrees past the key of its neighbour: turn it.`
+        : "The query points the right way, but is too quiet: stretch it.";
     return `Each stall listens most to the neighbour it wants, but not to it alone: ${heard}. ${cure}`;
   }
   return `${both}: ${symmetric ? "the scores are symmetric" : "looking for and being found differ"}.`;
 };
 
 // The matrix whose first stall has its tip at another place: turned and stretched as a whole.
+/** @type {(matrix: number[][], place: number[], to: number[]) => number[][]} */
 const moved = (matrix, place, [x, y]) => {
-  const [[a, b]] = live.matmul([place], matrix);
+  const [[a, b]] = matmul([place], matrix);
   const length = a * a + b * b;
-  const [from, tip] = length > 1e-12 ? [matrix, [a, b]] : [[[1, 0], [0, 1], [0, 0]], place.slice(0, 2)];
-  const size = live.dot(tip, tip) || 1;
+  const [from, tip] =
+    length > 1e-12
+      ? [matrix, [a, b]]
+      : [
+          [
+            [1, 0],
+            [0, 1],
+            [0, 0],
+          ],
+          place.slice(0, 2),
+        ];
+  const size = dotProduct(tip, tip) || 1;
   const [c, d] = [(x * tip[0] + y * tip[1]) / size, (y * tip[0] - x * tip[1]) / size];
-  const made = live.matmul(from, [[c, d], [-d, c]]);
+  const made = matmul(from, [
+    [c, d],
+    [-d, c],
+  ]);
   const largest = Math.max(...made.flat().map(Math.abs));
-  return made.map((row) => row.map((value) => Number((value * Math.min(1, 4 / (largest || 1))).toFixed(12))));
+  return made.map((row) =>
+    row.map((value) => Number((value * Math.min(1, 4 / (largest || 1))).toFixed(12))),
+  );
 };
 
 const build = (view) => {
   const reach = 5;
-  const plane = live.plane(view, { reach, label: "Queries and keys of the four stalls, in the plane" });
+  const plane = vectorPlane({ reach, label: "Queries and keys of the four stalls, in the plane" });
   const stalls = [1, 2, 3, 4];
-  const arrows = (key, role, offset) => live.arrows(view, plane.svg, {
-    reach, role, offset,
-    tips: (n) => n[key], names: stalls.map((i) => `${role[0]}${i}`),
-  });
+  const arrows = (key, role, offset) =>
+    drawArrows(view, plane, {
+      role,
+      offset,
+      tips: (n) => n[key],
+      names: stalls.map((i) => `${role[0]}${i}`),
+    });
   arrows("keys", "key", "beside");
   arrows("queries", "query", "beyond");
-  const grip = (trait, role) => live.turner(view, plane.svg, {
-    reach, longest: 4, role, control: trait,
-    label: `${role} of stall 1: left and right turn it, up and down stretch it`,
-    tip: (n) => (role === "query" ? n.queries : n.keys)[0],
-    move: (to) => view.set(trait, moved(view.get(trait), view.get("market")[0], to)),
-  });
+  const grip = (trait, role) =>
+    turningTip(view, plane, {
+      longest: 4,
+      role,
+      control: trait,
+      label: `${role} of stall 1: left and right turn it, up and down stretch it`,
+      tip: (n) => (role === "query" ? n.queries : n.keys)[0],
+      move: (to) => view.set(trait, moved(view.get(trait), view.get("market")[0], to)),
+    });
   grip("W_k", "key");
   grip("W_q", "query");
 
-  const th = (text, attributes = {}) => live.make("th", { scope: "col", ...attributes }, text);
+  const th = (text, attributes = {}) => make("th", { scope: "col", ...attributes }, text);
   const caption = "Weights, and below them scores; under each stall its row: right, up, price";
-  const place = (i) => live.make("small", {}, `(${view.get("market")[i].map(live.whole).join(", ")})`);
-  const rows = stalls.map((stall, i) => live.make(
-    "tr", {}, live.make("th", { scope: "row" }, `${stall} `, place(i)),
-    stalls.map((_, j) => live.shaded(view, {
-      path: `weights.${i}.${j}`, role: "weights", small: `scores.${i}.${j}`,
-    })),
-    live.make("td", {}, live.number(view, `answers.${i}`, { digits: 2 })),
-    live.make("td", {}, live.number(view, `wanted.${i}`, { digits: 0 })),
-  ));
-  const grid = live.make(
-    "table.live-grid.live-market", {},
-    live.make("caption", {}, caption),
-    live.make("thead", {}, live.make(
-      "tr", {}, live.make("td", {}, "stall"), stalls.map((i) => th(`to ${i}`)), th("hears"), th("wants"),
-    )),
-    live.make("tbody", {}, rows, live.make(
-      "tr", {}, live.make("th.value", { scope: "row" }, "value"),
-      stalls.map((_, j) => live.make("td", {}, live.number(view, `values.${j}`, { digits: 2, role: "value" }))),
-      live.make("td"), live.make("td"),
-    )),
+  const place = (i) => make("small", {}, `(${view.get("market")[i].map(wholeNumber).join(", ")})`);
+  const rows = stalls.map((stall, i) =>
+    make(
+      "tr",
+      {},
+      make("th", { scope: "row" }, `${stall} `, place(i)),
+      stalls.map((_, j) =>
+        shadedCell(view, {
+          path: `weights.${i}.${j}`,
+          role: "weights",
+          small: `scores.${i}.${j}`,
+        }),
+      ),
+      make("td", {}, liveNumber(view, `answers.${i}`, { digits: 2 })),
+      make("td", {}, liveNumber(view, `wanted.${i}`, { digits: 0 })),
+    ),
+  );
+  const grid = make(
+    "table.live-grid.live-market",
+    {},
+    make("caption", {}, caption),
+    make(
+      "thead",
+      {},
+      make(
+        "tr",
+        {},
+        make("td", {}, "stall"),
+        stalls.map((i) => th(`to ${i}`)),
+        th("hears"),
+        th("wants"),
+      ),
+    ),
+    make(
+      "tbody",
+      {},
+      rows,
+      make(
+        "tr",
+        {},
+        make("th.value", { scope: "row" }, "value"),
+        stalls.map((_, j) =>
+          make("td", {}, liveNumber(view, `values.${j}`, { digits: 2, role: "value" })),
+        ),
+        make("td"),
+        make("td"),
+      ),
+    ),
   );
 
-  const name = (face) => live.make(`span.${{ q: "query", k: "key", v: "value" }[face]}`, {}, "W", live.make("sup", {}, face));
-  const matrices = live.make(
-    "table.live-grid.live-matrices", {},
-    live.make("caption", {}, "The matrices"),
-    live.make("thead", {}, live.make(
-      "tr", {}, live.make("td"), th(name("q"), { colspan: 2, scope: "colgroup" }),
-      th(name("k"), { colspan: 2, scope: "colgroup" }), th(name("v")),
-    )),
-    live.make("tbody", {}, PARTS.map((part, i) => live.make(
-      "tr", {}, live.make("th", { scope: "row" }, part),
-      [["W_q", 0], ["W_q", 1], ["W_k", 0], ["W_k", 1], ["W_v", 0]].map(([key, j]) =>
-        live.make("td", {}, live.number(view, `${key}.${i}.${j}`, { digits: 2, role: { W_q: "query", W_k: "key", W_v: "value" }[key] }))),
-    ))),
+  const name = (face) =>
+    make(`span.${{ q: "query", k: "key", v: "value" }[face]}`, {}, "W", make("sup", {}, face));
+  const matrices = make(
+    "table.live-grid.live-matrices",
+    {},
+    make("caption", {}, "The matrices"),
+    make(
+      "thead",
+      {},
+      make(
+        "tr",
+        {},
+        make("td"),
+        th(name("q"), { colspan: 2, scope: "colgroup" }),
+        th(name("k"), { colspan: 2, scope: "colgroup" }),
+        th(name("v")),
+      ),
+    ),
+    make(
+      "tbody",
+      {},
+      PARTS.map((part, i) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, part),
+          [
+            ["W_q", 0],
+            ["W_q", 1],
+            ["W_k", 0],
+            ["W_k", 1],
+            ["W_v", 0],
+          ].map(([key, j]) =>
+            make(
+              "td",
+              {},
+              liveNumber(view, `${key}.${i}.${j}`, {
+                digits: 2,
+                role: { W_q: "query", W_k: "key", W_v: "value" }[key],
+              }),
+            ),
+          ),
+        ),
+      ),
+    ),
   );
 
   const inputs = PARTS.map((text, i) => {
-    const input = live.make("input", {
-      type: "radio", name: `${view.id}-value`, value: i, "data-control": "W_v",
-      onchange: () => view.set("W_v", PARTS.map((_, j) => [i === j ? 1 : 0])),
+    const input = make("input", {
+      type: "radio",
+      name: `${view.id}-value`,
+      value: i,
+      "data-control": "W_v",
+      onchange: () =>
+        view.set(
+          "W_v",
+          PARTS.map((_, j) => [i === j ? 1 : 0]),
+        ),
     });
     view.each((_, state) => {
       input.checked = chosen(state.W_v) === i;
     });
-    return live.make("label", {}, input, live.make("span", {}, text));
+    return make("label", {}, input, make("span", {}, text));
   });
-  const choice = live.make("fieldset.live-choice", {}, live.make("legend", {}, "Value: "), inputs);
-  const error = live.make("p.live-answer", {}, "Mean square error: ", live.number(view, "error", { digits: 2 }));
+  const choice = make("fieldset.live-choice", {}, make("legend", {}, "Value: "), inputs);
+  const error = make(
+    "p.live-answer",
+    {},
+    "Mean square error: ",
+    liveNumber(view, "error", { digits: 2 }),
+  );
 
   return [
-    live.make("p.live-lead", {}, "Drag the tips of q1 and k1: a matrix turns, and all stalls follow."),
-    live.make(
-      "div.live-turned", {},
-      plane.svg, live.make("div.live-heard", {}, grid, choice, error), matrices, live.reading(view, say),
+    make("p.live-lead", {}, "Drag the tips of q1 and k1: a matrix turns, and all stalls follow."),
+    make(
+      "div.live-turned",
+      {},
+      plane.svg,
+      make("div.live-heard", {}, grid, choice, error),
+      matrices,
+      resultSentence(view, say),
     ),
   ];
 };
 
 const figure = { state: ["market", "W_q", "W_k", "W_v"], numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

@@ -5,7 +5,8 @@ from typing import Any
 from torch import Tensor
 
 from attention_core.functional import attention_weights, scaled_dot_product_attention
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait
+from attention_core.widgets.figure import LiveFigure, Numbers, Table
+from attention_core.widgets.traits import TensorTrait
 
 #: How far right, how far up, the price: four stalls on a ring, clockwise from the top.
 MARKET = [[0.0, 1.0, 2.0], [1.0, 0.0, 7.0], [0.0, -1.0, 4.0], [-1.0, 0.0, 5.0]]

@@ -1,3 +1,9 @@
+import { makeButton } from "./shared/button.js";
+import { decimals, make, valueAt } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+import { sliderControl } from "./shared/slider.js";
+
 const widths = [4, 16, 64, 256, 1024];
 const [queries, keys, size] = [1000, 16, 32]; // size: words of 32 coins in the widest vector
 
@@ -18,12 +24,15 @@ const ones = (bits) => {
 // A product of two coins is −1 where they differ: q·k is d − 2 · (places where they differ).
 // A narrow vector is the start of a wide one. Each query's scores are sorted here, once:
 // dividing them does not change their order.
+/** @type {(seed: number) => Float64Array[][]} */
 const toss = (seed) => {
+  /** @type {Float64Array[][]} */
   const scores = widths.map(() => []);
   const query = new Int32Array(size);
   let count = seed * queries * (1 + keys) * size + 1;
   for (let n = 0; n < queries; n += 1) {
     for (let j = 0; j < size; j += 1) query[j] = word(count++);
+    /** @type {number[][]} */
     const rows = widths.map(() => []);
     for (let key = 0; key < keys; key += 1) {
       let differ = 0;
@@ -37,7 +46,7 @@ const toss = (seed) => {
         if (32 * (j + 1) === widths[next]) rows[next].push(widths[next++] - 2 * differ);
       }
     }
-    rows.forEach((row, i) => scores[i].push(Float64Array.from(row).sort().reverse()));
+    for (const [i, row] of rows.entries()) scores[i].push(Float64Array.from(row).sort().reverse());
   }
   return scores;
 };
@@ -77,27 +86,46 @@ const numbers = ({ power, seed }) => ({
 
 const say = ({ rows }, { power }) => {
   const [first, last] = [rows[0], rows[rows.length - 1]];
-  const [narrow, wide] = [first, last].map((row) => live.text(row.weights[0], 2));
+  const [narrow, wide] = [first, last].map((row) => decimals(row.weights[0], 2));
   const ratio = last.variance / first.variance;
   if (ratio > 1.15 && power === 0) {
-    return `Undivided, the wide rows have made their choice: at width 1024 one key in 16 gets ${wide}` +
-      ` of all attention on average, by chance, and the slope is only ${live.text(last.slope)}.`;
+    return (
+      `Undivided, the wide rows have made their choice: at width 1024 one key in 16 gets ${wide}` +
+      ` of all attention on average, by chance, and the slope is only ${decimals(last.slope)}.`
+    );
   }
   if (ratio > 1.15) {
-    return `The wide rows still choose harder: the largest weight is ${wide} at width 1024, ` +
-      `and ${narrow} at width 4.`;
+    return (
+      `The wide rows still choose harder: the largest weight is ${wide} at width 1024, ` +
+      `and ${narrow} at width 4.`
+    );
   }
   if (ratio > 1 / 1.15) {
-    return "Now the rows agree: the variance is near 1 at every width, and so the slope is the same. " +
-      "(Width 4 stays a little softer: four coins make only five different scores.)";
+    return (
+      "Now the rows agree: the variance is near 1 at every width, and so the slope is the same. " +
+      "(Width 4 stays a little softer: four coins make only five different scores.)"
+    );
   }
-  return `Too much: the wide rows hardly choose at all. At width 1024 the largest weight is ${wide}, ` +
-    `and ${live.text(1 / keys, 2)} would be an equal share. Softmax is steep there, but the ` +
-    "differences that it could pass on have been divided away.";
+  return (
+    `Too much: the wide rows hardly choose at all. At width 1024 the largest weight is ${wide}, ` +
+    `and ${decimals(1 / keys, 2)} would be an equal share. Softmax is steep there, but the ` +
+    "differences that it could pass on have been divided away."
+  );
+};
+
+// The numbers stand beside it; equal places of the cuts in several rows show equal shares.
+const shareStrip = (view, path, number) => {
+  const parts = Array.from({ length: number }, () => make("span"));
+  view.each((numbers) => {
+    for (const [i, share] of valueAt(numbers, path).entries()) {
+      parts[i].style.width = `${100 * share}%`;
+    }
+  });
+  return make("div.live-shares", { "aria-hidden": "true" }, parts);
 };
 
 const build = (view) => {
-  const [widthName, power] = [["d", live.make("sub", {}, "k")], live.make("sup", {}, "p")];
+  const [widthName, power] = [["d", make("sub", {}, "k")], make("sup", {}, "p")];
   const columns = [
     ["width ", widthName.map((part) => part.cloneNode?.(true) ?? part)],
     ["divided by ", widthName, power],
@@ -107,38 +135,52 @@ const build = (view) => {
   ];
   const rows = widths.map((_, i) => {
     const number = (name, digits, role) =>
-      live.make("td", {}, live.number(view, `rows.${i}.${name}`, { digits, role }));
-    return live.make(
-      "tbody", {},
-      live.make(
-        "tr", {},
-        live.make("th", { scope: "row" }, live.number(view, `rows.${i}.width`, { digits: 0 })),
+      make("td", {}, liveNumber(view, `rows.${i}.${name}`, { digits, role }));
+    return make(
+      "tbody",
+      {},
+      make(
+        "tr",
+        {},
+        make("th", { scope: "row" }, liveNumber(view, `rows.${i}.width`, { digits: 0 })),
         number("divisor", 2),
         number("variance", 2, "scores"),
         number("weights.0", 4, "weights"),
         number("slope", 4),
       ),
-      live.make("tr", {}, live.make("td", { colspan: 5 }, live.shares(view, `rows.${i}.weights`, keys))),
+      make("tr", {}, make("td", { colspan: 5 }, shareStrip(view, `rows.${i}.weights`, keys))),
     );
   });
-  const caption = "16 keys share one unit; the largest share stands first. Means over 1,000 queries.";
-  const toss = live.button("Toss all coins again", () => view.set("seed", (view.get("seed") + 1) % 100));
+  const caption =
+    "16 keys share one unit; the largest share stands first. Means over 1,000 queries.";
+  const toss = makeButton("Toss all coins again", () =>
+    view.set("seed", (view.get("seed") + 1) % 100),
+  );
   toss.dataset.control = "toss";
-  const reading = live.reading(view, say);
+  const reading = resultSentence(view, say);
   reading.classList.add("four");
   return [
-    live.make("p.live-lead", {}, "Each row is a width. Move the power until all rows look alike."),
-    live.slider(view, "power", { label: "power p", min: 0, max: 1, step: 0.05 }),
-    live.make(
-      "table.live-rows", {},
-      live.make("caption", {}, caption),
-      live.make("thead", {}, live.make("tr", {}, columns.map((text) => live.make("th", { scope: "col" }, text.flat())))),
+    make("p.live-lead", {}, "Each row is a width. Move the power until all rows look alike."),
+    sliderControl(view, "power", { label: "power p", min: 0, max: 1, step: 0.05 }),
+    make(
+      "table.live-rows",
+      {},
+      make("caption", {}, caption),
+      make(
+        "thead",
+        {},
+        make(
+          "tr",
+          {},
+          columns.map((text) => make("th", { scope: "col" }, text.flat())),
+        ),
+      ),
       rows,
     ),
-    live.make("p.live-after", {}, toss),
+    make("p.live-after", {}, toss),
     reading,
   ];
 };
 
 const figure = { state: ["power", "seed"], numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

@@ -4,11 +4,11 @@ import functools
 from typing import Any
 
 import torch
-import traitlets
 from torch import Tensor
 
 from attention_core.functional import masked_softmax
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
+from attention_core.widgets.traits import CountTrait, NumberTrait
 
 WIDTHS = (4, 16, 64, 256, 1024)
 QUERIES, KEYS = 1000, 16
@@ -59,8 +59,8 @@ class Scaling(LiveFigure):
     module = "scaling"
     heights = (574, 645)
 
-    power = traitlets.Float(0.0, min=0.0, max=1.0).tag(sync=True)
-    seed = traitlets.Int(0, min=0, max=99).tag(sync=True)
+    power = NumberTrait(0.0, least=0.0, most=1.0)
+    seed = CountTrait(0, least=0, most=99)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

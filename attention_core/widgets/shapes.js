@@ -1,97 +1,83 @@
-const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
-
-const shapesOf = ({ batch_size: B, src_length: S, tgt_length: L, d_model: d, num_heads: H, d_ff: inner,
-  src_vocab_size: source, tgt_vocab_size: target }) => {
-  const attention = (queries, keys) => ({
-    q: [B, H, queries, d / H],
-    k: [B, H, keys, d / H],
-    v: [B, H, keys, d / H],
-    weights: [B, H, queries, keys],
-    out: [B, queries, d],
-  });
-  const feedForward = (length) => ({ in: [B, length, d], inner: [B, length, inner], out: [B, length, d] });
-  return {
-    src_embedding: { in: [B, S], table: [source, d], out: [B, S, d] },
-    encoder_self_attention: attention(S, S),
-    encoder_feed_forward: feedForward(S),
-    memory: { out: [B, S, d] },
-    tgt_embedding: { in: [B, L], table: [target, d], out: [B, L, d] },
-    decoder_self_attention: attention(L, L),
-    cross_attention: attention(L, S),
-    decoder_feed_forward: feedForward(L),
-    output: { in: [B, L, d], table: [target, d], out: [B, L, target] },
-  };
-};
-
-const numbers = (state) => {
-  const { d_model: d, d_ff: inner, num_layers: layers, tie_embeddings: tied } = state;
-  const parts = {};
-  const learned = { tables: 0, attention: 0, feed_forward: 0, norms: 0 };
-  for (const [name, shape] of Object.entries(shapesOf(state))) {
-    const part = { ...shape };
-    let [own, times, multiplied] = [0, 1, 0];
-    if (shape.q) {
-      own = 4 * d * d + 4 * d;
-      times = layers;
-      multiplied = 2 * product(shape.q) * d + 2 * product(shape.k) * d + 2 * product(shape.q) * shape.weights[3];
-      part.weights_count = product(shape.weights);
-      learned.attention += times * own;
-    } else if (shape.inner) {
-      own = 2 * d * inner + inner + d;
-      times = layers;
-      multiplied = 2 * product(shape.in) * inner;
-      learned.feed_forward += times * own;
-    } else if (shape.table) {
-      own = name === "output" || !tied ? product(shape.table) : 0;
-      multiplied = name === "output" ? product(shape.out) * d : 0;
-      learned.tables += own;
-    }
-    part.own = own;
-    part.norm = shape.q || shape.inner ? 2 * d : 0;
-    learned.norms += times * part.norm;
-    part.learned = times * (own + part.norm);
-    part.multiplications = times * multiplied;
-    parts[name] = part;
-  }
-  const sum = (key) => Object.values(parts).reduce((total, part) => total + part[key], 0);
-  const whole = { learned: sum("learned"), layers, multiplications: sum("multiplications") };
-  for (const part of Object.values(parts)) part.share = (100 * part.learned) / whole.learned;
-  const kinds = {};
-  for (const [kind, number] of Object.entries(learned)) kinds[kind] = (100 * number) / whole.learned;
-  return { parts, kinds, whole };
-};
+import { numbers, product, shapesOf } from "./shapes_numbers.js";
+import { barCell } from "./shared/bars.js";
+import { makeButton } from "./shared/button.js";
+import { liveCount, liveShape } from "./shared/counts.js";
+import { dialControl } from "./shared/dial.js";
+import { decimals, make } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+import { toggleControl } from "./shared/toggle.js";
+import { wholeNumber } from "./shared/whole.js";
 
 const TEXT = {
-  src_embedding: ["embedding + position", "Each token picks its row of the table: no matrices are multiplied."],
-  encoder_self_attention: ["self-attention", "Each source token asks all of them; q, k and v come from the same rows."],
+  src_embedding: [
+    "embedding + position",
+    "Each token picks its row of the table: no matrices are multiplied.",
+  ],
+  encoder_self_attention: [
+    "self-attention",
+    "Each source token asks all of them; q, k and v come from the same rows.",
+  ],
   encoder_feed_forward: ["feed-forward", "Each token alone: wider, ReLU, and back."],
-  memory: ["memory", "What the encoder hands over. Each decoder layer makes its own k and v of it."],
-  tgt_embedding: ["embedding + position", "The target as far as it is known. S plays no part until cross-attention."],
-  decoder_self_attention: ["masked self-attention", "The mask sets weights to 0. They are computed all the same."],
-  cross_attention: ["cross-attention", "A row for each target token, a column for each source token."],
+  memory: [
+    "memory",
+    "What the encoder hands over. Each decoder layer makes its own k and v of it.",
+  ],
+  tgt_embedding: [
+    "embedding + position",
+    "The target as far as it is known. S plays no part until cross-attention.",
+  ],
+  decoder_self_attention: [
+    "masked self-attention",
+    "The mask sets weights to 0. They are computed all the same.",
+  ],
+  cross_attention: [
+    "cross-attention",
+    "A row for each target token, a column for each source token.",
+  ],
   decoder_feed_forward: ["feed-forward", "As in the encoder, with numbers of its own."],
   output: ["projection, softmax", "Each row meets each row of the table: a score for every word."],
 };
 const PARTS = Object.keys(TEXT);
 // Rows and columns of the drawing: the memory lies beside the attention that reads it.
 const PLACE = {
-  src_embedding: "6 / 1", encoder_self_attention: "5 / 1", encoder_feed_forward: "4 / 1", memory: "3 / 1",
-  tgt_embedding: "5 / 3", decoder_self_attention: "4 / 3", cross_attention: "3 / 3",
-  decoder_feed_forward: "2 / 3", output: "1 / 3",
+  src_embedding: "6 / 1",
+  encoder_self_attention: "5 / 1",
+  encoder_feed_forward: "4 / 1",
+  memory: "3 / 1",
+  tgt_embedding: "5 / 3",
+  decoder_self_attention: "4 / 3",
+  cross_attention: "3 / 3",
+  decoder_feed_forward: "2 / 3",
+  output: "1 / 3",
 };
-const KINDS = { tables: "tables", attention: "attention", feed_forward: "feed-forward", norms: "norms" };
+const KINDS = {
+  tables: "tables",
+  attention: "attention",
+  feed_forward: "feed-forward",
+  norms: "norms",
+};
 const say = (n, state) => {
   const { part, num_heads: H, d_model: d, tie_embeddings: tied } = state;
   const here = n.parts[part];
-  const whole = (x) => live.whole(x);
+  const whole = (x) => wholeNumber(x);
   const most = Object.keys(n.kinds).reduce((a, b) => (n.kinds[b] > n.kinds[a] ? b : a));
-  const holders = { tables: "tables", attention: "attention layers", feed_forward: "feed-forward layers", norms: "norms" };
-  const where = `The largest share of all learned numbers, ${live.text(n.kinds[most], 1)} %, is in the ${holders[most]}.`;
+  const holders = {
+    tables: "tables",
+    attention: "attention layers",
+    feed_forward: "feed-forward layers",
+    norms: "norms",
+  };
+  const where = `The largest share of all learned numbers, ${decimals(n.kinds[most], 1)} %, is in the ${holders[most]}.`;
   if (here.q) {
     const [, , rows, columns] = here.weights;
-    const heads = H === 1 ? "One head makes a table" : `${H} heads, each ${d / H} wide, make ${H} tables`;
+    const heads =
+      H === 1 ? "One head makes a table" : `${H} heads, each ${d / H} wide, make ${H} tables`;
     const ratio = (H * columns) / d;
-    const bulk = Math.abs(ratio - 1) < 1e-9 ? "just as many numbers as flow" : `${live.text(ratio, ratio < 1 ? 2 : 1)} times as many numbers as flow`;
+    const bulk =
+      Math.abs(ratio - 1) < 1e-9
+        ? "just as many numbers as flow"
+        : `${decimals(ratio, ratio < 1 ? 2 : 1)} times as many numbers as flow`;
     const same = H === 1 ? "More heads" : `One head of width ${whole(d)}`;
     return `${heads} of ${whole(rows)} × ${whole(columns)} weights for each text: ${bulk} out. ${same} would learn just as many numbers, ${whole(here.own)}.`;
   }
@@ -99,8 +85,10 @@ const say = (n, state) => {
     const tokens = here.in[0] * here.in[1];
     return `The same numbers treat ${tokens === 1 ? "the one token" : `all ${whole(tokens)} tokens`}: longer texts cost more and learn no more. ${where}`;
   }
-  if (part === "memory") return `Nothing is learned here; all decoder layers read the same rows. ${where}`;
-  if (part === "output") return `One score for each row and each of ${whole(here.table[0])} tokens makes ${whole(product(here.out))} scores. ${where}`;
+  if (part === "memory")
+    return `Nothing is learned here; all decoder layers read the same rows. ${where}`;
+  if (part === "output")
+    return `One score for each row and each of ${whole(here.table[0])} tokens makes ${whole(product(here.out))} scores. ${where}`;
   if (tied) return `Tied: this is the table of the output, and counted there. ${where}`;
   return where;
 };
@@ -108,16 +96,40 @@ const say = (n, state) => {
 // The machine's sizes, and texts of a length that suits it.
 const PRESETS = {
   "toy machine": {
-    src_vocab_size: 11, tgt_vocab_size: 11, d_model: 4, num_heads: 2, num_layers: 2, d_ff: 16,
-    tie_embeddings: true, batch_size: 2, src_length: 5, tgt_length: 4,
+    src_vocab_size: 11,
+    tgt_vocab_size: 11,
+    d_model: 4,
+    num_heads: 2,
+    num_layers: 2,
+    d_ff: 16,
+    tie_embeddings: true,
+    batch_size: 2,
+    src_length: 5,
+    tgt_length: 4,
   },
   "date translator": {
-    src_vocab_size: 48, tgt_vocab_size: 21, d_model: 64, num_heads: 4, num_layers: 2, d_ff: 128,
-    tie_embeddings: false, batch_size: 64, src_length: 16, tgt_length: 12,
+    src_vocab_size: 48,
+    tgt_vocab_size: 21,
+    d_model: 64,
+    num_heads: 4,
+    num_layers: 2,
+    d_ff: 128,
+    tie_embeddings: false,
+    batch_size: 64,
+    src_length: 16,
+    tgt_length: 12,
   },
   "base model": {
-    src_vocab_size: 37000, tgt_vocab_size: 37000, d_model: 512, num_heads: 8, num_layers: 6, d_ff: 2048,
-    tie_embeddings: true, batch_size: 1, src_length: 32, tgt_length: 24,
+    src_vocab_size: 37000,
+    tgt_vocab_size: 37000,
+    d_model: 512,
+    num_heads: 8,
+    num_layers: 6,
+    d_ff: 2048,
+    tie_embeddings: true,
+    batch_size: 1,
+    src_length: 32,
+    tgt_length: 24,
   },
 };
 const SIZES = Object.keys(PRESETS["toy machine"]);
@@ -137,133 +149,242 @@ const build = (view) => {
     view.set("tie_embeddings", sizes.tie_embeddings);
   };
   const presets = Object.entries(PRESETS).map(([name, sizes]) => {
-    const button = live.button(name, () => choose(sizes));
+    const button = makeButton(name, () => choose(sizes));
     button.dataset.control = "preset";
     view.each((_, state) => {
-      const same = Object.entries(sizes).every(([key, value]) => OF_TEXT.includes(key) || state[key] === value);
+      const same = Object.entries(sizes).every(
+        ([key, value]) => OF_TEXT.includes(key) || state[key] === value,
+      );
       button.setAttribute("aria-pressed", String(same));
     });
     return button;
   });
-  const own = (state, changes) => choose({
-    ...Object.fromEntries(SIZES.map((key) => [key, state[key]])), ...changes,
-  });
+  const own = (state, changes) =>
+    choose({
+      ...Object.fromEntries(SIZES.map((key) => [key, state[key]])),
+      ...changes,
+    });
   const set = (key) => (value) => view.set(key, value);
   const dials = [
-    live.dial(view, "batch_size", { label: "B texts", values: () => [1, 2, 4, 8, 16, 32, 64], set: set("batch_size") }),
-    live.dial(view, "src_length", { label: "S source", values: () => LENGTHS, set: set("src_length") }),
-    live.dial(view, "tgt_length", { label: "L target", values: () => LENGTHS, set: set("tgt_length") }),
-    live.dial(view, "num_layers", { label: "N layers", values: () => [1, 2, 3, 4, 6, 8, 12, 24], set: set("num_layers") }),
-    live.dial(view, "num_heads", { label: "H heads", values: (state) => divisors(state.d_model), set: set("num_heads") }),
-    live.dial(view, "d_model", {
-      label: "d width", values: () => [4, 8, 16, 32, 64, 128, 256, 512, 1024],
-      set: (d, state) => own(state, {
-        d_model: d,
-        d_ff: Math.max(1, Math.round((state.d_ff * d) / state.d_model)),
-        num_heads: Math.max(...divisors(d).filter((n) => n <= Math.max(1, state.num_heads))),
-      }),
+    dialControl(view, "batch_size", {
+      label: "B texts",
+      values: () => [1, 2, 4, 8, 16, 32, 64],
+      set: set("batch_size"),
     }),
-    live.dial(view, "d_ff", { label: "d_ff inside", values: ({ d_model: d }) => [d, 2 * d, 3 * d, 4 * d, 6 * d, 8 * d], set: set("d_ff") }),
-    live.dial(view, "tgt_vocab_size", {
-      label: "V tokens", values: () => [11, 100, 1000, 10000, 37000, 100000],
-      text: ({ src_vocab_size: a, tgt_vocab_size: b }) => (a === b ? live.whole(a) : `${live.whole(a)}, ${live.whole(b)}`),
+    dialControl(view, "src_length", {
+      label: "S source",
+      values: () => LENGTHS,
+      set: set("src_length"),
+    }),
+    dialControl(view, "tgt_length", {
+      label: "L target",
+      values: () => LENGTHS,
+      set: set("tgt_length"),
+    }),
+    dialControl(view, "num_layers", {
+      label: "N layers",
+      values: () => [1, 2, 3, 4, 6, 8, 12, 24],
+      set: set("num_layers"),
+    }),
+    dialControl(view, "num_heads", {
+      label: "H heads",
+      values: (state) => divisors(state.d_model),
+      set: set("num_heads"),
+    }),
+    dialControl(view, "d_model", {
+      label: "d width",
+      values: () => [4, 8, 16, 32, 64, 128, 256, 512, 1024],
+      set: (d, state) =>
+        own(state, {
+          d_model: d,
+          d_ff: Math.max(1, Math.round((state.d_ff * d) / state.d_model)),
+          num_heads: Math.max(...divisors(d).filter((n) => n <= Math.max(1, state.num_heads))),
+        }),
+    }),
+    dialControl(view, "d_ff", {
+      label: "d_ff inside",
+      values: ({ d_model: d }) => [d, 2 * d, 3 * d, 4 * d, 6 * d, 8 * d],
+      set: set("d_ff"),
+    }),
+    dialControl(view, "tgt_vocab_size", {
+      label: "V tokens",
+      values: () => [11, 100, 1000, 10000, 37000, 100000],
+      text: ({ src_vocab_size: a, tgt_vocab_size: b }) =>
+        a === b ? wholeNumber(a) : `${wholeNumber(a)}, ${wholeNumber(b)}`,
       set: (V, state) => own(state, { src_vocab_size: V, tgt_vocab_size: V }),
     }),
   ];
-  const tie = live.toggle(view, "tie_embeddings", { label: "E: one table (tied)" });
+  const tie = toggleControl(view, "tie_embeddings", { label: "E: one table (tied)" });
   view.each((_, state) => {
-    tie.querySelector("input").disabled = state.src_vocab_size !== state.tgt_vocab_size;
+    /** @type {HTMLInputElement} */ (tie.querySelector("input")).disabled =
+      state.src_vocab_size !== state.tgt_vocab_size;
   });
 
   const axes = shapesOf(view.state());
-  const shape = (part, key, role = null) => live.shape(view, `parts.${part}.${key}`, { axes: axes[part][key].length, role });
+  /** @type {(part: string, key: string, role?: string) => HTMLElement} */
+  const shape = (part, key, role) =>
+    liveShape(view, `parts.${part}.${key}`, { axes: axes[part][key].length, role });
   const title = (part) => TEXT[part][0];
   const box = (part) => {
     const kind = part.includes("attention") ? "mixes" : part === "memory" ? "plain" : "alone";
-    const badge = live.make("span.live-badge", { title: "one table" }, "E");
+    const badge = make("span.live-badge", { title: "one table" }, "E");
     view.each((_, state) => {
       badge.hidden = !state.tie_embeddings || !axes[part].table;
     });
-    const size = (key) => live.count(view, `parts.${part}.${key}.2`);
-    const button = live.make(
+    const size = (key) => liveCount(view, `parts.${part}.${key}.2`);
+    const button = make(
       `button.live-stage.${kind}`,
-      { type: "button", style: `grid-area: ${PLACE[part]}`, "data-control": "part", onclick: () => view.set("part", part) },
-      badge, live.make("span", {}, title(part)),
-      kind === "mixes" ? shape(part, "weights", "weights")
-        : axes[part].inner ? live.make("span.live-shape", {}, size("in"), "→", size("inner"), "→", size("out"))
+      {
+        type: "button",
+        style: `grid-area: ${PLACE[part]}`,
+        "data-control": "part",
+        onclick: () => view.set("part", part),
+      },
+      badge,
+      make("span", {}, title(part)),
+      kind === "mixes"
+        ? shape(part, "weights", "weights")
+        : axes[part].inner
+          ? make("span.live-shape", {}, size("in"), "→", size("inner"), "→", size("out"))
           : shape(part, "out"),
     );
     view.each((_, state) => button.setAttribute("aria-pressed", String(state.part === part)));
     return button;
   };
-  const band = (name) => live.make(`div.live-band.${name}`, {}, live.make("span", {}, `${name} × `, live.count(view, "whole.layers")));
-  const shares = live.make(
-    "table.live-list.live-kinds", {},
-    live.make("caption", {}, "learned: ", live.count(view, "whole.learned"), ", in %:"),
-    live.make(
-      "tbody", {},
-      Object.entries(KINDS).map(([kind, label]) => live.make(
-        "tr", {}, live.make("th", { scope: "row" }, label), live.bar(view, `kinds.${kind}`, { digits: 1, whole: 100 }),
-      )),
-      live.make("tr", {}, live.make("td", { colspan: 2 }, "multiplied: ", live.count(view, "whole.multiplications"))),
+  const band = (name) =>
+    make(
+      `div.live-band.${name}`,
+      {},
+      make("span", {}, `${name} × `, liveCount(view, "whole.layers")),
+    );
+  const shares = make(
+    "table.live-list.live-kinds",
+    {},
+    make("caption", {}, "learned: ", liveCount(view, "whole.learned"), ", in %:"),
+    make(
+      "tbody",
+      {},
+      Object.entries(KINDS).map(([kind, label]) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row" }, label),
+          barCell(view, `kinds.${kind}`, { digits: 1, whole: 100 }),
+        ),
+      ),
+      make(
+        "tr",
+        {},
+        make("td", { colspan: 2 }, "multiplied: ", liveCount(view, "whole.multiplications")),
+      ),
     ),
   );
-  const drawing = live.make(
-    "div.live-machine", { role: "group", "aria-label": "the machine, from the source, bottom left, to the chances, top right" },
-    band("encoder"), band("decoder"), PARTS.map(box),
-    live.make("div.live-bridge", { "aria-hidden": "true" }, live.make("span.key", {}, "k"), "→", live.make("span.value", {}, "v")),
+  const drawing = make(
+    "div.live-machine",
+    {
+      role: "group",
+      "aria-label": "the machine, from the source, bottom left, to the chances, top right",
+    },
+    band("encoder"),
+    band("decoder"),
+    PARTS.map(box),
+    make(
+      "div.live-bridge",
+      { "aria-hidden": "true" },
+      make("span.key", {}, "k"),
+      "→",
+      make("span.value", {}, "v"),
+    ),
     shares,
-    live.make("p.live-known.left", {}, "source"), live.make("p.live-known.right", {}, "target, shifted right"),
+    make("p.live-known.left", {}, "source"),
+    make("p.live-known.right", {}, "target, shifted right"),
   );
 
   const panel = (part) => {
-    const count = (label, key) => [label, live.count(view, `parts.${part}.${key}`)];
+    const count = (label, key) => [label, liveCount(view, `parts.${part}.${key}`)];
     const table = axes[part].table && ["table", shape(part, "table")];
     const rows = axes[part].q
       ? [
-        ["q", shape(part, "q", "query")],
-        ["k", shape(part, "k", "key")],
-        ["v", shape(part, "v", "value")],
-        ["scores and weights", shape(part, "weights", "weights")],
-        count("numbers in these", "weights_count"),
-      ]
+          ["q", shape(part, "q", "query")],
+          ["k", shape(part, "k", "key")],
+          ["v", shape(part, "v", "value")],
+          ["scores and weights", shape(part, "weights", "weights")],
+          count("numbers in these", "weights_count"),
+        ]
       : [
-        axes[part].in && ["in", shape(part, "in")],
-        table,
-        axes[part].inner && ["inside", shape(part, "inner")],
-        ["out", shape(part, "out")],
-      ].filter(Boolean);
-    if (axes[part].q || axes[part].inner) rows.push(count("learned", "own"), count("with norm, all layers", "learned"));
+          axes[part].in && ["in", shape(part, "in")],
+          table,
+          axes[part].inner && ["inside", shape(part, "inner")],
+          ["out", shape(part, "out")],
+        ].filter(Boolean);
+    if (axes[part].q || axes[part].inner)
+      rows.push(count("learned", "own"), count("with norm, all layers", "learned"));
     else rows.push(count("learned", "learned"));
-    rows.push(["share of all, %", live.number(view, `parts.${part}.share`, { digits: 1 })], count("multiplications", "multiplications"));
-    const side = { src_embedding: "source: ", tgt_embedding: "target: ", encoder_feed_forward: "encoder: ", decoder_feed_forward: "decoder: " };
-    const place = live.make(
-      "div.live-panel", {},
-      live.make("p", {}, live.make("strong", {}, `${side[part] || ""}${title(part)}`), live.make("br"), TEXT[part][1]),
-      live.make("table.live-facts", {}, live.make("tbody", {}, rows.map(([label, value]) =>
-        live.make("tr", {}, live.make("th", { scope: "row" }, label), live.make("td", {}, value))))),
+    rows.push(
+      ["share of all, %", liveNumber(view, `parts.${part}.share`, { digits: 1 })],
+      count("multiplications", "multiplications"),
+    );
+    const side = {
+      src_embedding: "source: ",
+      tgt_embedding: "target: ",
+      encoder_feed_forward: "encoder: ",
+      decoder_feed_forward: "decoder: ",
+    };
+    const place = make(
+      "div.live-panel",
+      {},
+      make(
+        "p",
+        {},
+        make("strong", {}, `${side[part] || ""}${title(part)}`),
+        make("br"),
+        TEXT[part][1],
+      ),
+      make(
+        "table.live-facts",
+        {},
+        make(
+          "tbody",
+          {},
+          rows.map(([label, value]) =>
+            make("tr", {}, make("th", { scope: "row" }, label), make("td", {}, value)),
+          ),
+        ),
+      ),
     );
     view.each((_, state) => place.classList.toggle("open", state.part === part));
     return place;
   };
-  const step = (by) => view.set("part", PARTS[(PARTS.indexOf(view.get("part")) + by + PARTS.length) % PARTS.length]);
-  const steps = [["← back", -1], ["next →", 1]].map(([label, by]) => {
-    const button = live.button(label, () => step(by));
+  const step = (by) =>
+    view.set("part", PARTS[(PARTS.indexOf(view.get("part")) + by + PARTS.length) % PARTS.length]);
+  /** @type {[string, number][]} */
+  const directions = [
+    ["← back", -1],
+    ["next →", 1],
+  ];
+  const steps = directions.map(([label, by]) => {
+    const button = makeButton(label, () => step(by));
     button.dataset.control = "step";
     return button;
   });
   return [
-    live.make("p.live-lead", {}, "Click a box, or go through the machine with next. Then change sizes."),
-    live.make("div.live-row", { role: "group", "aria-label": "ready-made sizes" }, presets, tie),
-    live.make("div.live-dials", {}, dials),
-    live.make(
-      "div.live-columns.live-tops", {},
+    make("p.live-lead", {}, "Click a box, or go through the machine with next. Then change sizes."),
+    make("div.live-row", { role: "group", "aria-label": "ready-made sizes" }, presets, tie),
+    make("div.live-dials", {}, dials),
+    make(
+      "div.live-columns.live-tops",
+      {},
       drawing,
-      live.make("div.live-open", {}, live.make("div.live-row", {}, steps), live.make("div.live-panels", {}, PARTS.map(panel))),
+      make(
+        "div.live-open",
+        {},
+        make("div.live-row", {}, steps),
+        make("div.live-panels", {}, PARTS.map(panel)),
+      ),
     ),
-    live.reading(view, say),
+    resultSentence(view, say),
   ];
 };
 
 const figure = { state: [...SIZES, "part"], numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

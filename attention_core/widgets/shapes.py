@@ -13,6 +13,7 @@ from attention_core.parameters import (
 )
 from attention_core.transformer import TransformerConfig
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
+from attention_core.widgets.traits import CountTrait
 
 #: The boxes of the drawing, in the order in which numbers flow through them.
 PARTS = [
@@ -60,15 +61,15 @@ class Shapes(LiveFigure):
     module = "shapes"
     heights = (740, 1308)
 
-    batch_size = traitlets.Int(2, min=1, max=5000).tag(sync=True)
-    src_length = traitlets.Int(5, min=1, max=5000).tag(sync=True)
-    tgt_length = traitlets.Int(4, min=1, max=5000).tag(sync=True)
-    src_vocab_size = traitlets.Int(11, min=1, max=1_000_000).tag(sync=True)
-    tgt_vocab_size = traitlets.Int(11, min=1, max=1_000_000).tag(sync=True)
-    d_model = traitlets.Int(4, min=1, max=100_000).tag(sync=True)
-    num_heads = traitlets.Int(2, min=1).tag(sync=True)
-    num_layers = traitlets.Int(2, min=1, max=1000).tag(sync=True)
-    d_ff = traitlets.Int(16, min=1, max=1_000_000).tag(sync=True)
+    batch_size = CountTrait(2, least=1, most=5000)
+    src_length = CountTrait(5, least=1, most=5000)
+    tgt_length = CountTrait(4, least=1, most=5000)
+    src_vocab_size = CountTrait(11, least=1, most=1_000_000)
+    tgt_vocab_size = CountTrait(11, least=1, most=1_000_000)
+    d_model = CountTrait(4, least=1, most=100_000)
+    num_heads = CountTrait(2, least=1)
+    num_layers = CountTrait(2, least=1, most=1000)
+    d_ff = CountTrait(16, least=1, most=1_000_000)
     tie_embeddings = traitlets.Bool(True).tag(sync=True)
     part = traitlets.Enum(PARTS, "cross_attention").tag(sync=True)
 

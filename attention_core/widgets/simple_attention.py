@@ -13,9 +13,9 @@ from attention_core.widgets.figure import (
     LiveFigure,
     Numbers,
     Table,
-    TensorTrait,
     number_text,
 )
+from attention_core.widgets.traits import CountTrait, NumberTrait, TensorTrait
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
 EMBEDDINGS = [
@@ -52,8 +52,8 @@ class SimpleAttention(LiveFigure):
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     embeddings = TensorTrait(EMBEDDINGS, shape=(None, None))
-    query = traitlets.Int(1, min=0).tag(sync=True)
-    temperature = traitlets.Float(1.0, min=0.05, max=5.0).tag(sync=True)
+    query = CountTrait(1)
+    temperature = NumberTrait(1.0, least=0.05, most=5.0)
     cosine = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:

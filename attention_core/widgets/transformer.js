@@ -2,101 +2,109 @@
 // in as float16, all sums are made in float64. A vector is a list of numbers, one for each
 // character; a text is a list of vectors. Only for pre-norm models of one text at a time.
 
-live.transformer = {};
+import { softmax } from "./shared/math.js";
 
 // A plain loop: nearly all of the time is spent here.
-live.transformer.dot = (a, b) => {
+const dot = (a, b) => {
   let sum = 0;
   for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
   return sum;
 };
 
 // 1 sign, 5 bits of exponent, 10 of fraction.
-live.transformer.powers = Array.from({ length: 31 }, (_, exponent) => 2 ** (exponent - 25));
-live.transformer.half = (bits) => {
+const powers = Array.from({ length: 31 }, (_, exponent) => 2 ** (exponent - 25));
+const half = (bits) => {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 31;
   const fraction = bits & 1023;
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * live.transformer.powers[exponent];
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * powers[exponent];
 };
 
 // The learned numbers by name, as vectors and as matrices of rows.
-live.transformer.unpack = (shapes, bytes) => {
+const unpack = (shapes, bytes) => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   const vector = (width) => {
     const numbers = new Float64Array(width);
-    for (let i = 0; i < width; i += 1, at += 2) numbers[i] = live.transformer.half(view.getUint16(at, true));
+    for (let i = 0; i < width; i += 1, at += 2) numbers[i] = half(view.getUint16(at, true));
     return numbers;
   };
   const parameters = {};
   for (const [name, [length, width]] of shapes) {
-    parameters[name] = width === undefined
-      ? vector(length)
-      : Array.from({ length }, () => vector(width));
+    parameters[name] =
+      width === undefined ? vector(length) : Array.from({ length }, () => vector(width));
   }
   if (at !== bytes.byteLength) throw new Error(`${bytes.byteLength} bytes instead of ${at}`);
   return parameters;
 };
 
-live.transformer.layerNorm = (x, { weight, bias }, eps = 1e-5) => {
+const layerNorm = (x, { weight, bias }, eps = 1e-5) => {
   const mean = x.reduce((sum, value) => sum + value, 0) / x.length;
   const centred = x.map((value) => value - mean);
-  const root = Math.sqrt(live.transformer.dot(centred, centred) / x.length + eps);
+  const root = Math.sqrt(dot(centred, centred) / x.length + eps);
   return centred.map((value, i) => (value / root) * weight[i] + bias[i]);
 };
 
 // Each output is one row of the matrix times x, plus its bias.
-live.transformer.linear = (x, { weight, bias }) =>
-  weight.map((row, i) => live.transformer.dot(row, x) + (bias ? bias[i] : 0));
+const linear = (x, { weight, bias }) => weight.map((row, i) => dot(row, x) + (bias ? bias[i] : 0));
 
-live.transformer.feedForward = (x, { inner, outer }) =>
-  live.transformer.linear(live.transformer.linear(x, inner).map((value) => Math.max(0, value)), outer);
+const feedForward = (x, { inner, outer }) =>
+  linear(
+    linear(x, inner).map((value) => Math.max(0, value)),
+    outer,
+  );
 
 // One query looks at all keys: a softmax of the scaled products, and the mean of the values.
-live.transformer.attend = (query, keys, values) => {
-  const { dot } = live.transformer;
-  const weights = live.softmax(keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
-  const mixed = query.map((_, j) => values.reduce((sum, value, i) => sum + weights[i] * value[j], 0));
+const attend = (query, keys, values) => {
+  const weights = softmax(keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
+  const mixed = query.map((_, j) =>
+    values.reduce((sum, value, i) => sum + weights[i] * value[j], 0),
+  );
   return { weights, mixed };
 };
 
-live.transformer.split = (x, heads) => {
+const split = (x, heads) => {
   const width = x.length / heads;
   return Array.from({ length: heads }, (_, h) => x.slice(h * width, (h + 1) * width));
 };
 
 // Keys and values of one more vector, head by head, beside those that a memory holds.
-live.transformer.remember = (memory, x, part, heads) => {
-  const { linear, split } = live.transformer;
-  split(linear(x, part.k_proj), heads).forEach((key, h) => (memory.keys[h] ||= []).push(key));
-  split(linear(x, part.v_proj), heads).forEach((value, h) => (memory.values[h] ||= []).push(value));
+const remember = (memory, x, part, heads) => {
+  for (const name of ["keys", "values"]) {
+    const projected = linear(x, name === "keys" ? part.k_proj : part.v_proj);
+    for (const [h, own] of split(projected, heads).entries()) {
+      memory[name][h] ??= [];
+      memory[name][h].push(own);
+    }
+  }
 };
 
-live.transformer.multiHead = (x, memory, part, heads) => {
-  const { attend, linear, split } = live.transformer;
+const multiHead = (x, memory, part, heads) => {
   const seen = split(linear(x, part.q_proj), heads).map((query, h) =>
-    attend(query, memory.keys[h], memory.values[h]));
+    attend(query, memory.keys[h], memory.values[h]),
+  );
   return {
     weights: seen.map(({ weights }) => weights),
-    output: linear(seen.flatMap(({ mixed }) => mixed), part.out_proj),
+    output: linear(
+      seen.flatMap(({ mixed }) => mixed),
+      part.out_proj,
+    ),
   };
 };
 
 // The sinusoids of one position: sines and cosines take turns.
-live.transformer.position = (n, width) =>
+const position = (n, width) =>
   Array.from({ length: width }, (_, j) => {
     const angle = n * Math.exp((j - (j % 2)) * (-Math.log(10000) / width));
     return j % 2 ? Math.cos(angle) : Math.sin(angle);
   });
 
 // A model from its sizes, the names and shapes of its tensors, and their bytes.
-live.transformer.model = ({ config, shapes }, bytes) => {
-  const { layerNorm, linear, feedForward, remember, multiHead, position } = live.transformer;
+export const createModel = ({ config, shapes }, bytes) => {
   const { d_model: width, num_heads: heads } = config;
   if (!config.norm_first) throw new Error("only pre-norm models");
-  const parameters = live.transformer.unpack(shapes, bytes);
+  const parameters = unpack(shapes, bytes);
 
   // parts.encoder.layers[0].feed_forward.inner.weight and so on
   const parts = {};
@@ -108,8 +116,12 @@ live.transformer.model = ({ config, shapes }, bytes) => {
   const layersOf = (stack) => Object.values(stack.layers);
   const plus = (x, y) => x.map((value, i) => value + y[i]);
   const embed = (table, id, n) =>
-    plus(Array.from(table.weight[id], (value) => value * Math.sqrt(width)), position(n, width));
-  const feed = (x, layer) => plus(x, feedForward(layerNorm(x, layer.feed_forward_norm), layer.feed_forward));
+    plus(
+      Array.from(table.weight[id], (value) => value * Math.sqrt(width)),
+      position(n, width),
+    );
+  const feed = (x, layer) =>
+    plus(x, feedForward(layerNorm(x, layer.feed_forward_norm), layer.feed_forward));
 
   // From the ids of the source to one vector for each.
   const encode = (ids) => {
@@ -118,7 +130,9 @@ live.transformer.model = ({ config, shapes }, bytes) => {
       const normed = xs.map((x) => layerNorm(x, layer.self_attention_norm));
       const memory = { keys: [], values: [] };
       for (const x of normed) remember(memory, x, layer.self_attention, heads);
-      xs = xs.map((x, i) => plus(x, multiHead(normed[i], memory, layer.self_attention, heads).output));
+      xs = xs.map((x, i) =>
+        plus(x, multiHead(normed[i], memory, layer.self_attention, heads).output),
+      );
       xs = xs.map((x) => feed(x, layer));
     }
     return xs.map((x) => layerNorm(x, parts.encoder.norm));
@@ -141,16 +155,24 @@ live.transformer.model = ({ config, shapes }, bytes) => {
       const normed = layerNorm(x, layer.self_attention_norm);
       if (id !== config.pad_id) remember(own, normed, layer.self_attention, heads);
       x = plus(x, multiHead(normed, own, layer.self_attention, heads).output);
-      const looked = multiHead(layerNorm(x, layer.cross_attention_norm), source, layer.cross_attention, heads);
+      const looked = multiHead(
+        layerNorm(x, layer.cross_attention_norm),
+        source,
+        layer.cross_attention,
+        heads,
+      );
       cross.push(looked.weights);
       x = feed(plus(x, looked.output), layer);
     }
     return { logits: linear(layerNorm(x, parts.decoder.norm), parts.output), cross };
   };
 
+  /** @typedef {{ ids: number[], logits: number[][], cross: number[][][][] }} Run */
+
   // The likeliest token at every step, until the end or `most` tokens.
   const translate = (ids, { bos, eos, most }) => {
     const decoder = start(encode(ids));
+    /** @type {Run} */
     const run = { ids: [], logits: [], cross: [] };
     for (let id = bos; run.logits.length < most; run.ids.push(id)) {
       const { logits, cross } = step(decoder, id, run.ids.length);

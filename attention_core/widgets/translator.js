@@ -1,5 +1,15 @@
-// needs transformer.js
 // asks for dates.js
+
+import { barCell } from "./shared/bars.js";
+import { makeButton } from "./shared/button.js";
+import { choiceControl } from "./shared/choice.js";
+import { decimals, make } from "./shared/elements.js";
+import { renderFigure } from "./shared/figure.js";
+import { softmax } from "./shared/math.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+import { rebuiltPart } from "./shared/rebuilt.js";
+import { wordNode } from "./shared/words.js";
+import { createModel } from "./transformer.js";
 
 // Of attention_core.dates; before them stand PAD, BOS and EOS.
 const SOURCE = " ,-0123456789;ADFJMNOSTWabcdefghilmnoprstuvy–";
@@ -15,47 +25,75 @@ const encode = (text) => [...normal(text)].map((character) => [...SOURCE].indexO
 
 // Made by the model when it has come, and kept: for each text its ids and, for each step, the
 // chances of the next token and the weights [layer][head][place] of the cross-attention.
+/** @type {ReturnType<typeof createModel> | null} */
 let engine = null;
 const runs = new Map();
 
 const use = (manifest, bytes) => {
-  engine = live.transformer.model(manifest, bytes);
+  engine = createModel(manifest, bytes);
   runs.clear();
 };
 
 const runOf = ({ source, opening }) => {
   if (!engine) return opening.source === source ? opening : null;
   if (!runs.has(source)) {
-    const { ids, logits, cross } = engine.translate(encode(source), { bos: BOS, eos: EOS, most: MOST });
-    runs.set(source, { ids, chances: logits.map(live.softmax), cross });
+    const { ids, logits, cross } = engine.translate(encode(source), {
+      bos: BOS,
+      eos: EOS,
+      most: MOST,
+    });
+    runs.set(source, { ids, chances: logits.map(softmax), cross });
   }
   return runs.get(source);
 };
 
 const best = (values) =>
-  values.map((value, i) => [value, i]).sort(([a, i], [b, j]) => b - a || i - j).slice(0, BEST);
+  values
+    .map((value, i) => [value, i])
+    .sort(([a, i], [b, j]) => b - a || i - j)
+    .slice(0, BEST);
 
 const filled = (list, empty) => Array.from({ length: BEST }, (_, i) => list[i] ?? empty);
 
 const weightsAt = (heads, head) =>
-  head === null ? heads[0].map((_, j) => heads.reduce((sum, row) => sum + row[j] / heads.length, 0)) : heads[head];
+  head === null
+    ? heads[0].map((_, j) => heads.reduce((sum, row) => sum + row[j] / heads.length, 0))
+    : heads[head];
 
 const numbers = (state) => {
   const run = runOf(state);
   if (!run) {
     const none = filled([], NaN);
-    return { weights: [], places: filled([], -1), looks: none, next: filled([], PAD), chances: none, ids: [], said: [], whole: NaN, count: 0 };
+    return {
+      weights: [],
+      places: filled([], -1),
+      looks: none,
+      next: filled([], PAD),
+      chances: none,
+      ids: [],
+      said: [],
+      whole: NaN,
+      count: 0,
+    };
   }
   const step = Math.min(state.written, run.chances.length - 1);
   const ids = run.ids.slice(0, state.written);
-  const weights = run.cross.slice(0, step + 1).map((layers) => weightsAt(layers[state.layer], state.head));
+  const weights = run.cross
+    .slice(0, step + 1)
+    .map((layers) => weightsAt(layers[state.layer], state.head));
   const looks = best(weights[step]);
   const next = best(run.chances[step]);
   const said = ids.map((id, n) => run.chances[n][id]);
   return {
     weights,
-    places: filled(looks.map(([, place]) => place), -1),
-    looks: filled(looks.map(([weight]) => weight), NaN),
+    places: filled(
+      looks.map(([, place]) => place),
+      -1,
+    ),
+    looks: filled(
+      looks.map(([weight]) => weight),
+      NaN,
+    ),
     next: next.map(([, id]) => id),
     chances: next.map(([chance]) => chance),
     ids,
@@ -69,14 +107,19 @@ const numbers = (state) => {
 // --- in words ------------------------------------------------------------------------------
 
 const visible = (character) => (character === " " ? "␣" : character);
-const spell = (ids) => ids.map((id) => NAMES[id]).filter((name) => name.length === 1).join("");
+const spell = (ids) =>
+  ids
+    .map((id) => NAMES[id])
+    .filter((name) => name.length === 1)
+    .join("");
 const lengthOf = (state) => runOf(state)?.ids.length ?? 0;
 
 const say = ({ ids, next, chances, looks, places, said, whole }, state) => {
   if (!ids.length && Number.isNaN(chances[0])) return "The model's numbers are on their way.";
   const ended = ids.length === lengthOf(state);
-  const chance = (x) => live.text(x, 3);
-  if (ended && ids.length === MOST) return `After ${MOST} characters it has found no end, and is stopped.`;
+  const chance = (x) => decimals(x, 3);
+  if (ended && ids.length === MOST)
+    return `After ${MOST} characters it has found no end, and is stopped.`;
   if (ended) {
     const least = said.indexOf(Math.min(...said));
     if (!ids.length) return "It ends at once: the translation is empty.";
@@ -90,8 +133,13 @@ const say = ({ ids, next, chances, looks, places, said, whole }, state) => {
   if (chances[0] < 0.7) {
     return `It hesitates: ${name} has ${chance(chances[0])}, ${second} ${chance(chances[1])}. It will take ${name}, and read it from then on as if it had been sure.`;
   }
-  const begin = ids.length ? `After ${spell(ids)} comes ${name}` : `Nothing is written yet. It begins with ${name}`;
-  const look = looks[0] >= 0.5 ? `${where} mostly at ${at}, place ${places[0] + 1}` : `${where} most at ${at}, but only with ${chance(looks[0])}`;
+  const begin = ids.length
+    ? `After ${spell(ids)} comes ${name}`
+    : `Nothing is written yet. It begins with ${name}`;
+  const look =
+    looks[0] >= 0.5
+      ? `${where} mostly at ${at}, place ${places[0] + 1}`
+      : `${where} most at ${at}, but only with ${chance(looks[0])}`;
   return `${begin}, with chance ${chance(chances[0])}. To choose it, ${look}.`;
 };
 
@@ -100,28 +148,31 @@ const say = ({ ids, next, chances, looks, places, said, whole }, state) => {
 const trouble = (text) => {
   const unknown = [...normal(text)].find((character) => !SOURCE.includes(character));
   if (unknown) {
-    const code = unknown.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    const code = Number(unknown.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0");
     return `The model has never seen “${unknown}” (U+${code}). It knows digits, the letters of English months and weekdays, the space and , - – ;`;
   }
   return text === "" ? "There is nothing to translate yet." : "";
 };
 
 // Asks the page or the kernel for the model, once for all figures here.
+/** @type {Promise<void> | null} */
 let coming = null;
 const modelFrom = (model) => {
-  coming ||= new Promise((resolve, reject) => {
-    const take = (message, buffers) => {
-      if (message?.data !== "dates") return;
-      model.off("msg:custom", take);
-      const found = buffers?.[0];
-      if (!found) return reject(new Error("no data"));
-      use(message, found);
-      resolve();
-    };
-    model.on("msg:custom", take);
-    model.send({ wants: "dates" });
-    setTimeout(() => reject(new Error("no answer")), 20000);
-  }).catch((error) => {
+  coming ??= /** @type {Promise<void>} */ (
+    new Promise((resolve, reject) => {
+      const take = (message, buffers) => {
+        if (message?.data !== "dates") return;
+        model.off("msg:custom", take);
+        const found = buffers?.[0];
+        if (!found) return reject(new Error("no data"));
+        use(message, found);
+        resolve(undefined);
+      };
+      model.on("msg:custom", take);
+      model.send({ wants: "dates" });
+      setTimeout(() => reject(new Error("no answer")), 20000);
+    })
+  ).catch((error) => {
     coming = null; // the next wish asks again
     throw error;
   });
@@ -129,71 +180,103 @@ const modelFrom = (model) => {
 };
 
 // One line for each step: what was written, and the source in the shades of its weights.
-const lines = (view, go) => live.part(view, (_, state) => [runOf(state)], (own, _, state) => {
-  const run = runOf(state);
-  const source = [...state.source];
-  const steps = run?.chances ?? [];
-  return live.make(
-    "div.live-text-lines",
-    { style: `--places:${source.length}`, role: "group", "aria-label": "What is written, and where the model looked" },
-    steps.map((_, step) => {
-      const name = step < run.ids.length ? NAMES[run.ids[step]] : "end";
-      const written = live.make("span.written", {}, live.word(name));
-      const chance = live.make("small.chance");
-      const cells = source.map((character) => live.make("span", {}, visible(character)));
-      const line = live.make("div.line", { role: "img", onclick: () => go(step) }, written, chance, live.make("span.places", {}, cells));
-      own.each(({ weights, count }) => {
-        const row = weights[step];
-        line.classList.toggle("now", step === weights.length - 1);
-        line.classList.toggle("later", !row);
-        written.classList.toggle("next", step >= count);
-        if (!row) return line.setAttribute("aria-label", "not written yet");
-        const sure = run.chances[step][run.ids[step] ?? EOS];
-        chance.textContent = live.text(sure, 2);
-        chance.classList.toggle("doubt", sure < 0.7);
-        const top = row.indexOf(Math.max(...row));
-        row.forEach((weight, j) => {
-          cells[j].style.setProperty("--share", `${Math.round(40 * weight)}%`);
-          cells[j].classList.toggle("most", j === top);
-        });
-        line.setAttribute("aria-label", `${name}: looks most at ${source[top] === " " ? "space" : source[top]}, ${live.text(row[top], 2)}`);
-      });
-      return line;
-    }),
+const lines = (view, go) =>
+  rebuiltPart(
+    view,
+    (_, state) => [runOf(state)],
+    (own, _, state) => {
+      const run = runOf(state);
+      const source = [...state.source];
+      const steps = run?.chances ?? [];
+      return make(
+        "div.live-text-lines",
+        {
+          style: `--places:${source.length}`,
+          role: "group",
+          "aria-label": "What is written, and where the model looked",
+        },
+        steps.map((_, step) => {
+          const name = step < run.ids.length ? NAMES[run.ids[step]] : "end";
+          const written = make("span.written", {}, wordNode(name));
+          const chance = make("small.chance");
+          const cells = source.map((character) => make("span", {}, visible(character)));
+          const line = make(
+            "div.line",
+            { role: "img", onclick: () => go(step) },
+            written,
+            chance,
+            make("span.places", {}, cells),
+          );
+          own.each(({ weights, count }) => {
+            const row = weights[step];
+            line.classList.toggle("now", step === weights.length - 1);
+            line.classList.toggle("later", !row);
+            written.classList.toggle("next", step >= count);
+            if (!row) return line.setAttribute("aria-label", "not written yet");
+            const sure = run.chances[step][run.ids[step] ?? EOS];
+            chance.textContent = decimals(sure, 2);
+            chance.classList.toggle("doubt", sure < 0.7);
+            const top = row.indexOf(Math.max(...row));
+            row.forEach((weight, j) => {
+              cells[j].style.setProperty("--share", `${Math.round(40 * weight)}%`);
+              cells[j].classList.toggle("most", j === top);
+            });
+            line.setAttribute(
+              "aria-label",
+              `${name}: looks most at ${source[top] === " " ? "space" : source[top]}, ${decimals(row[top], 2)}`,
+            );
+          });
+          return line;
+        }),
+      );
+    },
   );
-});
 
 // A character between its neighbours, since it may occur twice.
 const inPlace = (source, place) => {
   if (place < 0) return ["–"];
   const characters = [...source].map(visible);
-  const beside = (at) => live.make("span.beside", {}, characters[at] ?? "");
-  return [beside(place - 1), live.make("strong", {}, characters[place]), beside(place + 1)];
+  const beside = (at) => make("span.beside", {}, characters[at] ?? "");
+  return [beside(place - 1), make("strong", {}, characters[place]), beside(place + 1)];
 };
 
-const ranked = (view, title, path, kind, nameOf) => live.make(
-  `table.live-ranked.${kind}`, {},
-  live.make("caption", {}, title),
-  live.make("tbody", {}, Array.from({ length: BEST }, (_, n) => {
-    const head = live.make("th", { scope: "row" });
-    view.each((all, state) => head.replaceChildren(...nameOf(all, state, n)));
-    return live.make("tr", {}, head, live.bar(view, `${path}.${n}`));
-  })),
-);
+const ranked = (view, title, path, kind, nameOf) =>
+  make(
+    `table.live-ranked.${kind}`,
+    {},
+    make("caption", {}, title),
+    make(
+      "tbody",
+      {},
+      Array.from({ length: BEST }, (_, n) => {
+        const head = make("th", { scope: "row" });
+        view.each((all, state) => head.replaceChildren(...nameOf(all, state, n)));
+        return make("tr", {}, head, barCell(view, `${path}.${n}`));
+      }),
+    ),
+  );
 
 const EXAMPLES = ["24 November 2026", "3–7 May 2026", "31 February 2026", "hello"];
 
 const build = (view, model, again) => {
-  const note = live.make("p.live-note", { role: "status" });
-  const result = live.make("div.live-result");
-  const busy = (yes) => (yes ? result.setAttribute("aria-busy", "true") : result.removeAttribute("aria-busy"));
+  const reading = resultSentence(view, say);
+  const note = make("p.live-note");
+  // What is wrong with the text, or with the model, is announced in place of the result.
+  const tell = (text) => {
+    note.textContent = text;
+    view.announce(text || reading.textContent);
+  };
+  const result = make("div.live-result");
+  const busy = (yes) =>
+    yes ? result.setAttribute("aria-busy", "true") : result.removeAttribute("aria-busy");
 
   // Writing takes its time, so that one can watch; a hand on the slider ends it.
-  let clock = null;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let clock;
   const stop = () => {
-    if (clock !== null) busy(false);
+    if (clock !== undefined) busy(false);
     clearInterval(clock);
-    clock = null;
+    clock = undefined;
   };
   const write = () => {
     stop();
@@ -213,12 +296,12 @@ const build = (view, model, again) => {
   const withModel = async (then) => {
     if (!engine) {
       busy(true);
-      note.textContent = "The model’s 173,440 numbers are on their way: 350 KB.";
+      tell("The model’s 173,440 numbers are on their way: 350 KB.");
       try {
         await modelFrom(model);
-        note.textContent = "";
+        tell("");
       } catch {
-        note.textContent = "The model’s numbers did not come. Without them only the first text can be shown.";
+        tell("The model’s numbers did not come. Without them only the first text can be shown.");
         return;
       } finally {
         busy(false);
@@ -228,12 +311,12 @@ const build = (view, model, again) => {
     then();
   };
 
-  let wanted = null;
+  let wanted = "";
   const ask = (text) => {
     stop();
     wanted = normal(text);
     const found = trouble(wanted);
-    note.textContent = found;
+    tell(found);
     result.classList.toggle("stale", found !== "");
     if (found) return;
     withModel(() => {
@@ -242,9 +325,15 @@ const build = (view, model, again) => {
       write();
     });
   };
-  const field = live.make("input", {
-    id: `${view.id}-source`, type: "text", maxlength: MOST, "data-control": "source", spellcheck: "false",
-    autocomplete: "off", autocapitalize: "off", oninput: () => ask(field.value),
+  const field = make("input", {
+    id: `${view.id}-source`,
+    type: "text",
+    maxlength: MOST,
+    "data-control": "source",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "off",
+    oninput: () => ask(field.value),
   });
   let seen = null;
   view.each((_, { source }) => {
@@ -257,7 +346,7 @@ const build = (view, model, again) => {
     if (!runOf(state)) withModel(() => {}); // set by the kernel before the model came
   });
   const examples = EXAMPLES.map((text) => {
-    const button = live.button(text, () => {
+    const button = makeButton(text, () => {
       field.value = text;
       ask(text);
     });
@@ -265,8 +354,12 @@ const build = (view, model, again) => {
     return button;
   });
 
-  const slider = live.make("input", {
-    id: `${view.id}-written`, type: "range", min: 0, step: 1, "data-control": "written",
+  const slider = make("input", {
+    id: `${view.id}-written`,
+    type: "range",
+    min: 0,
+    step: 1,
+    "data-control": "written",
     onpointerdown: () => stop(),
     onkeydown: ({ key }) => key !== "Tab" && stop(),
     oninput: () => go(Number(slider.value)),
@@ -276,38 +369,59 @@ const build = (view, model, again) => {
     slider.value = count;
     slider.setAttribute("aria-valuetext", `${count} of ${slider.max} characters`);
   });
-  const replay = live.button("again", write);
+  const replay = makeButton("again", write);
   replay.dataset.control = "written";
   replay.classList.add("live-replay");
 
+  /** @type {[number | null, string][]} */
   const heads = Array.from({ length: HEADS }, (_, head) => [head, `${head}`]);
   result.append(
-    live.make(
-      "div.live-columns.live-translation", {},
+    make(
+      "div.live-columns.live-translation",
+      {},
       lines(view, go),
-      live.make(
-        "div", {},
-        live.make(
-          "div.live-rankings", {},
-          ranked(view, "It looks most at", "looks", "looks", ({ places }, { source }, n) => inPlace(source, places[n])),
-          ranked(view, "Next comes", "chances", "chances", ({ next, chances }, _, n) =>
-            [live.word(Number.isNaN(chances[n]) ? "–" : next[n] === EOS ? "end" : NAMES[next[n]])]),
+      make(
+        "div",
+        {},
+        make(
+          "div.live-rankings",
+          {},
+          ranked(view, "It looks most at", "looks", "looks", ({ places }, { source }, n) =>
+            inPlace(source, places[n]),
+          ),
+          ranked(view, "Next comes", "chances", "chances", ({ next, chances }, _, n) => [
+            wordNode(Number.isNaN(chances[n]) ? "–" : next[n] === EOS ? "end" : NAMES[next[n]]),
+          ]),
         ),
-        live.choice(view, "layer", { label: "layer", options: [[0, "0"], [1, "1"]] }),
-        live.choice(view, "head", { label: "head", options: [...heads, [null, "mean"]] }),
-        live.make(
-          "div.live-control", {},
-          live.make("label", { for: slider.id }, "written"), slider, live.number(view, "count", { digits: 0 }), replay,
+        choiceControl(view, "layer", {
+          label: "layer",
+          options: [
+            [0, "0"],
+            [1, "1"],
+          ],
+        }),
+        choiceControl(view, "head", { label: "head", options: [...heads, [null, "mean"]] }),
+        make(
+          "div.live-control",
+          {},
+          make("label", { for: slider.id }, "written"),
+          slider,
+          liveNumber(view, "count", { digits: 0 }),
+          replay,
         ),
-        live.make("p.live-whole", {}, "Chance of the text so far: ", live.number(view, "whole")),
+        make("p.live-whole", {}, "Chance of the text so far: ", liveNumber(view, "whole")),
       ),
     ),
-    live.reading(view, say),
+    reading,
   );
   return [
-    live.make("p.live-lead", {}, "Type a date in English, or what looks like one. The model runs in your browser."),
-    live.make("div.live-control.live-field", {}, live.make("label", { for: field.id }, "English"), field),
-    live.make("div.live-examples", { role: "group", "aria-label": "Examples" }, examples),
+    make(
+      "p.live-lead",
+      {},
+      "Type a date in English, or what looks like one. The model runs in your browser.",
+    ),
+    make("div.live-control.live-field", {}, make("label", { for: field.id }, "English"), field),
+    make("div.live-examples", { role: "group", "aria-label": "Examples" }, examples),
     note,
     result,
   ];
@@ -322,13 +436,17 @@ const render = ({ model, el }) => {
     get: (key) => model.get(key),
     set: (key, value) => model.set(key, value),
     save_changes: () => model.save_changes(),
+    send: (message) => model.send(message),
     on: (event, listen) => {
       again = listen;
       model.on(event, listen);
     },
     off: (event, listen) => model.off(event, listen),
   };
-  return live.render({ ...figure, build: (view) => build(view, model, () => again()) })({ model: heard, el });
+  return renderFigure({ ...figure, build: (view) => build(view, model, () => again()) })({
+    model: heard,
+    el,
+  });
 };
 
 export default { ...figure, use, render };

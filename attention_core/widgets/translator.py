@@ -11,6 +11,7 @@ from torch import Tensor
 from attention_core.dates import SOURCE, TARGET
 from attention_core.widgets.dates_model import MOST, packed, run_of
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
+from attention_core.widgets.traits import CountTrait
 
 #: As many chances, and places of the source, are shown with their numbers.
 BEST = 3
@@ -41,9 +42,9 @@ class Translator(LiveFigure):
     heights = (549, 928)
 
     source = traitlets.Unicode("3 May 2026").tag(sync=True)
-    layer = traitlets.Int(1, min=0, max=1).tag(sync=True)
-    head = traitlets.Int(1, min=0, max=3, allow_none=True).tag(sync=True)
-    written = traitlets.Int(MOST, min=0).tag(sync=True)
+    layer = CountTrait(1, least=0, most=1)
+    head = CountTrait(1, least=0, most=3, allow_none=True)
+    written = CountTrait(MOST)
     opening = traitlets.Dict().tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:

@@ -1,14 +1,25 @@
+import { makeButton } from "./shared/button.js";
+import { make } from "./shared/elements.js";
+import { factTable } from "./shared/facts.js";
+import { renderFigure } from "./shared/figure.js";
+import { planeLine, vectorHandle } from "./shared/handle.js";
+import { dotProduct, vectorLength } from "./shared/math.js";
+import { liveNumber, resultSentence } from "./shared/numbers.js";
+import { vectorPlane } from "./shared/plane.js";
+
 const numbers = ({ q, k }) => {
-  const dot = live.dot(q, k);
-  const lengthQ = live.norm(q);
-  const lengthK = live.norm(k);
+  const dot = dotProduct(q, k);
+  const lengthQ = vectorLength(q);
+  const lengthK = vectorLength(k);
   // A vector of length 0 has no direction.
   const pointing = lengthQ > 0 && lengthK > 0;
   // Steadier than the inverse of the cosine, which is steep at both ends.
   const across = Math.abs(q[0] * k[1] - q[1] * k[0]);
   return {
-    q, k, dot,
-    own: live.dot(q, q),
+    q,
+    k,
+    dot,
+    own: dotProduct(q, q),
     length_q: lengthQ,
     length_k: lengthK,
     cosine: pointing ? Math.max(-1, Math.min(1, dot / (lengthQ * lengthK))) : NaN,
@@ -44,18 +55,24 @@ const say = ({ dot, own, angle }) => {
 
 const build = (view) => {
   const reach = 4;
-  const plane = live.plane(view, { reach, label: "Two vectors in the plane" });
+  const plane = vectorPlane({ reach, label: "Two vectors in the plane" });
   const foot = (n) => {
-    const squared = live.dot(n.k, n.k);
+    const squared = dotProduct(n.k, n.k);
     return squared ? n.k.map((x) => (x * n.dot) / squared) : null;
   };
-  plane.line("shadow", (n) => foot(n) && [[0, 0], foot(n)]);
-  plane.line("drop", (n) => foot(n) && [n.q, foot(n)]);
-  plane.handle("k", { role: "key", name: "k" });
-  plane.handle("q", { role: "query", name: "q" });
-  const facts = live.facts(view, [
+  planeLine(view, plane, "shadow", (n) => {
+    const end = foot(n);
+    return end && [[0, 0], end];
+  });
+  planeLine(view, plane, "drop", (n) => {
+    const end = foot(n);
+    return end && [n.q, end];
+  });
+  vectorHandle(view, plane, "k", { role: "key", name: "k" });
+  vectorHandle(view, plane, "q", { role: "query", name: "q" });
+  const facts = factTable(view, [
     ["length of q", "length_q", { role: "query" }],
-    [["× cosine of ", live.number(view, "angle", { digits: 2 }), "°"], "cosine"],
+    [["× cosine of ", liveNumber(view, "angle", { digits: 2 }), "°"], "cosine"],
     ["= shadow of q on k", "projection"],
     ["× length of k", "length_k", { role: "key" }],
     ["= dot product", "dot", { role: "scores" }],
@@ -65,42 +82,71 @@ const build = (view) => {
 
   // Buttons that keep one thing and change the other.
   const fits = (vector) => vector.every((x) => Math.abs(x) <= reach);
-  const turned = (cosine, sine) => ({ q, k }) => {
-    const [x, y] = k.map((value) => value / live.norm(k));
-    const to = [x * cosine - y * sine, x * sine + y * cosine];
-    const longest = reach / Math.max(...to.map(Math.abs)); // the frame may cut it
-    return to.map((value) => value * Math.min(live.norm(q), longest));
-  };
-  const pointing = ({ q, k }) => live.norm(q) > 0 && live.norm(k) > 0;
+  const turned =
+    (cosine, sine) =>
+    ({ q, k }) => {
+      const [x, y] = k.map((value) => value / vectorLength(k));
+      const to = [x * cosine - y * sine, x * sine + y * cosine];
+      const longest = reach / Math.max(...to.map(Math.abs)); // the frame may cut it
+      return to.map((value) => value * Math.min(vectorLength(q), longest));
+    };
+  const pointing = ({ q, k }) => vectorLength(q) > 0 && vectorLength(k) > 0;
   const press = (label, name, key, change, possible) => {
-    const button = live.button(label, () => view.set(key, change(view.state())));
+    const button = makeButton(label, () => view.set(key, change(view.state())));
     button.dataset.control = name;
     view.each((_, state) => {
       button.disabled = !possible(state);
     });
     return button;
   };
-  const longer = (factor) => ({ k }) => k.map((x) => x * factor);
+  const longer =
+    (factor) =>
+    ({ k }) =>
+      k.map((x) => x * factor);
+  /** @typedef {(state: { q: number[], k: number[] }) => number[]} Change */
+  /** @typedef {(state: { q: number[], k: number[] }) => boolean} Test */
+  /** @type {[string, [string, string, string, Change, Test][]][]} */
   const groups = [
-    ["Turn q", [
-      ["along k", "turn", "q", turned(1, 0), pointing],
-      ["across k", "turn", "q", turned(0, 1), pointing],
-      ["against k", "turn", "q", turned(-1, 0), pointing],
-    ]],
-    ["Make k", [
-      ["twice as long", "length", "k", longer(2), (state) => live.norm(state.k) > 0 && fits(longer(2)(state))],
-      ["half as long", "length", "k", longer(0.5), (state) => live.norm(state.k) > 0.2],
-    ]],
+    [
+      "Turn q",
+      [
+        ["along k", "turn", "q", turned(1, 0), pointing],
+        ["across k", "turn", "q", turned(0, 1), pointing],
+        ["against k", "turn", "q", turned(-1, 0), pointing],
+      ],
+    ],
+    [
+      "Make k",
+      [
+        [
+          "twice as long",
+          "length",
+          "k",
+          longer(2),
+          (state) => vectorLength(state.k) > 0 && fits(longer(2)(state)),
+        ],
+        ["half as long", "length", "k", longer(0.5), (state) => vectorLength(state.k) > 0.2],
+      ],
+    ],
   ];
   return [
-    live.make("p.live-lead", {}, "Drag the tips of the arrows, or move them with the arrow keys."),
-    live.make("div.live-columns", {}, plane.svg, facts),
-    live.make("div.live-presses", {}, groups.map(([label, buttons]) =>
-      live.make("div.live-press", { role: "group", "aria-label": label },
-        live.make("span.live-lead", {}, label), buttons.map((parts) => press(...parts))))),
-    live.reading(view, say),
+    make("p.live-lead", {}, "Drag the tips of the arrows, or move them with the arrow keys."),
+    make("div.live-columns", {}, plane.svg, facts),
+    make(
+      "div.live-presses",
+      {},
+      groups.map(([label, buttons]) =>
+        make(
+          "div.live-press",
+          { role: "group", "aria-label": label },
+          make("span.live-lead", {}, label),
+          buttons.map((parts) => press(...parts)),
+        ),
+      ),
+    ),
+    resultSentence(view, say),
   ];
 };
 
 const figure = { state: ["q", "k"], numbers, build };
-export default { ...figure, render: live.render(figure) };
+export default { ...figure, render: renderFigure(figure) };

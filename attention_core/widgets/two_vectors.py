@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.widgets.figure import LiveFigure, Numbers, Table, TensorTrait
+from attention_core.widgets.figure import LiveFigure, Numbers, Table
+from attention_core.widgets.traits import TensorTrait
 
 
 class TwoVectors(LiveFigure):

@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 
 const { module, data, texts } = JSON.parse(readFileSync(0, "utf8"));
-const live = (await import(module)).default;
+const { createModel } = await import(module);
 const started = performance.now();
-const model = live.transformer.model(data, Buffer.from(data.float16, "base64"));
+const model = createModel(data, Buffer.from(data.float16, "base64"));
 const unpacked = performance.now();
 const runs = texts.map((ids) => model.translate(ids, { bos: 1, eos: 2, most: 40 }));
 const steps = runs.reduce((sum, { logits }) => sum + logits.length, 0);

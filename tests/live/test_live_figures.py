@@ -7,15 +7,16 @@ import json
 import random
 import re
 
+import numpy as np
 import pytest
 import torch
 import traitlets
-from booksite import live
 from live_states import FIGURES, STATES, differences
 from node_runs import as_numbers, from_javascript
 
 from attention_core.widgets import Heads, MaskPainter, SimpleAttention, TwoVectors
-from attention_core.widgets.figure import HERE, TensorTrait, as_tensor, script_of
+from attention_core.widgets.figure import script_of
+from attention_core.widgets.traits import CountTrait, NumberTrait, TensorTrait, as_tensor
 
 
 def test_every_figure_has_random_states():
@@ -37,9 +38,8 @@ def test_a_wrong_module_is_found(tmp_path, monkeypatch):
     """The comparison can fail: with a formula changed, it does."""
     import live_states
 
-    text = script_of("two_vectors").replace("dot / lengthK", "dot / lengthQ")
-    (tmp_path / "two_vectors.mjs").write_text(text, encoding="utf-8")
-    monkeypatch.setitem(globals(), "script_of", lambda _: text)
+    text = script_of("two_vectors").replace("dot / lengthK :", "dot / lengthQ :")
+    monkeypatch.setattr("node_runs.script_of", lambda _: text)
     state = {"q": [1.0, 3.0], "k": [2.0, 0.0]}
     (shown,) = from_javascript("two_vectors", [state], tmp_path)
     (problem,) = live_states.differences("two_vectors", state, as_numbers(shown))
@@ -72,25 +72,6 @@ def test_what_the_page_sends_arrives_in_python(module):
     figure.set_state(state)  # what ipywidgets does with a message of the page
     assert figure.state() == state
     assert figure.numbers() == FIGURES[module](**state).numbers() != before
-
-
-@pytest.mark.parametrize("module", FIGURES)
-def test_a_module_has_one_export_and_no_import(module):
-    text = (HERE / f"{module}.js").read_text(encoding="utf-8")
-    made = live.script("", {module: text}, "")
-    assert f"modules.{module} = " in made
-    for wrong in (f"import x from 'y';\n{text}", text.replace("export default", "// "),
-                  f"{text}\nexport const a = 1;"):  # fmt: skip
-        with pytest.raises(ValueError, match=r"must have one `export default` and import nothing"):
-            live.script("", {module: wrong}, "")
-
-
-def test_text_of_a_reader_stays_text():
-    words = ["</script><b>", "<i>&\"'"]
-    stored = SimpleAttention(words=words, embeddings=[[1.0], [2.0]], query=0).static_html()
-    assert stored.count("</script>") == 1
-    assert "<b>" not in stored.split("</script>")[1]
-    assert json.loads(re.search(r"<script[^>]*>(.*?)</script>", stored)[1])["words"] == words
 
 
 def test_traits_take_tensors_of_any_kind_and_keep_their_own():
@@ -131,6 +112,53 @@ BAD = [
 def test_bad_traits_are_named(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
+
+
+def _traits(kind):
+    """Every figure and the names of its traits of one kind."""
+    found = [
+        (figure, name)
+        for figure in FIGURES.values()
+        for name in figure().state()
+        if isinstance(figure.class_traits()[name], kind)
+    ]
+    assert found
+    return found
+
+
+NAN, INF = float("nan"), float("inf")
+NUMBERS = [(figure, name, bad) for figure, name in _traits(traitlets.Float)
+           for bad in (NAN, INF, -INF, "1", True, None, [1.0], -1.0)]  # fmt: skip
+COUNTS = [(figure, name, bad) for figure, name in _traits(traitlets.Int)
+          for bad in (NAN, INF, "1", True, [1], 1.5, -1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("figure", "name", "bad"), NUMBERS + COUNTS)
+def test_a_number_that_cannot_be_is_refused_by_name_from_either_side(figure, name, bad):
+    kind = "a finite number" if isinstance(figure.class_traits()[name], NumberTrait) else "a whole"
+    rule = rf"^{name} must (be {kind}|lie between|be at least)"
+    with pytest.raises(traitlets.TraitError, match=rule):
+        figure(**{name: bad})
+    made = figure()
+    before = made.state()
+    with pytest.raises(traitlets.TraitError, match=rule):
+        setattr(made, name, bad)
+    with pytest.raises(traitlets.TraitError, match=rule):
+        made.set_state({name: bad})  # a message of the page
+    assert made.state() == before
+
+
+def test_every_number_of_a_figure_is_checked():
+    for kind, checked in ((traitlets.Float, NumberTrait), (traitlets.Int, CountTrait)):
+        for figure, name in _traits(kind):
+            assert isinstance(figure.class_traits()[name], checked), (figure, name)
+
+
+def test_integers_of_numpy_and_torch_are_whole_numbers():
+    figure = SimpleAttention(query=torch.tensor(2), temperature=np.float32(0.5))
+    assert (figure.query, figure.temperature) == (2, 0.5)
+    figure.query = np.int64(3)
+    assert type(figure.query) is int
 
 
 def test_traits_that_belong_together_change_together_or_not_at_all():

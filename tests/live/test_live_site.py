@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from figure_checks import WAYS, check, moves, places
 from live_states import FIGURES, STATES
-from site_browser import PHONE, WIDE
+from site_browser import NARROW, PHONE, WIDE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -106,9 +106,9 @@ def test_a_figure_that_breaks_leaves_its_table_and_its_neighbours(browser, site)
     """As when a browser lacks what a figure needs: nothing that could be read is lost."""
     script = next((site / "_static" / "live").glob("attention_map-translator.js"))
     text = script.read_text(encoding="utf-8")
-    sound = "modules.attention_map = { ...figure, render: live.render(figure)"
+    sound = '"attention_map": module_attention_map.default'
     assert sound in text
-    text = text.replace(sound, "modules.attention_map = { render() { throw Error('x'); }")
+    text = text.replace(sound, "\"attention_map\": { render() { throw Error('x'); } }")
     context = browser.new_context()
     tab = context.new_page()
     errors: list[str] = []
@@ -136,6 +136,52 @@ def test_a_figure_leaves_the_room_that_it_was_given(figures, browser, site, addr
             assert needed <= kept + 2, f"{module} needs {needed:.0f} px at {width}, kept are {kept}"
             assert needed >= kept - 60, f"{module} needs {needed:.0f} px at {width}, of {kept}"
         context.close()
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE, NARROW])
+def test_the_table_before_a_figure_starts_takes_no_more_room(figures, browser, width):
+    """A longer table would let the text below jump; it scrolls in the room of the figure."""
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    tab = context.new_page()
+    tab.route("**/_static/live/*.js", lambda route: route.abort())
+    for path, number, module in figures:
+        tab.goto(path.as_uri())
+        place = tab.locator("div[data-live]").nth(number)
+        kept = FIGURES[module].heights[0 if width == WIDE else 1]
+        assert place.locator("table").is_visible()
+        assert place.bounding_box()["height"] == kept, module
+    context.close()
+
+
+def test_legends_stand_before_their_choices(figures, browser, site):
+    context = browser.new_context(viewport={"width": WIDE, "height": 900})
+    tab = context.new_page()
+    seen = 0
+    for path in sorted({path for path, _, _ in figures}):
+        tab.goto(path.as_uri())
+        for choice in tab.locator(".live-figure .live-choice").all():
+            name = choice.locator("legend").text_content().strip()
+            assert tab.get_by_role("group", name=name, exact=True).and_(choice).count() == 1, name
+            seen += 1
+    assert seen >= 6
+    context.close()
+
+
+def test_forced_colours_leave_the_mask_legible(browser, site):
+    """A blocked cell has a dashed frame and its hatching, a permitted one a solid frame."""
+    context = browser.new_context(forced_colors="active")
+    tab = context.new_page()
+    tab.goto((site / "chapters" / "05_masks.html").as_uri())
+    styles = "e => [getComputedStyle(e).borderTopStyle, getComputedStyle(e).backgroundImage]"
+    cells = tab.locator(".live-paint button")
+    looks = {
+        state: cells.and_(tab.locator(f"[aria-pressed={state}]")).first.evaluate(styles)
+        for state in ("true", "false")
+    }
+    assert looks["true"][0] == "solid"
+    assert looks["false"][0] == "dashed"
+    assert looks["false"][1].startswith("repeating-linear-gradient")
+    context.close()
 
 
 # Where a number or a label of the figure stands on colours that are too near its own. Colours

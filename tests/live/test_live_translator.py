@@ -104,8 +104,7 @@ def ran(tmp_path_factory):
     sample = examples("test", 220, generator=torch.Generator().manual_seed(11))
     texts = [SOURCE.encode(example.source) for example in sample]
     file = tmp_path_factory.mktemp("model") / "model.mjs"
-    shared = [(HERE / name).read_text("utf-8") for name in ("shared.js", "transformer.js")]
-    file.write_text("\n".join([*shared, "export default live;"]), encoding="utf-8")
+    file.write_text(script_of("transformer"), encoding="utf-8")
     asked = {"module": file.as_uri(), "data": DATA["translator"](), "texts": texts}
     run = subprocess.run(
         [node(), MODEL_SCRIPT],
