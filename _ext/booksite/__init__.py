@@ -2,7 +2,9 @@
 
 ``mathml``       formulas as MathML, translated while the book is built
 ``disclosure``   folded admonitions as <details>, which work without JavaScript
-``pages``        each written page: what it loads, and what a reader's software needs
+``pages``        each written page: what it loads, and what a reader's software needs; with
+                 ``rewriting`` (a search and replace that must find its place), ``assets`` (files
+                 of the theme), ``describe`` (first sentences) and ``scripts`` (in the page)
 ``live``         live figures: their scripts, on the pages that have them
 ``weights``      the model that a live figure asks for, as a script
 ``docstrings``   the docstrings of the package, as autodoc wants them
