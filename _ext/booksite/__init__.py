@@ -6,7 +6,7 @@
                  ``rewriting`` (a search and replace that must find its place), ``assets`` (files
                  of the theme), ``describe`` (first sentences) and ``scripts`` (in the page)
 ``live``         live figures: their scripts, on the pages that have them
-``weights``      the model that a live figure asks for, as a script
+``palette``      the role colours, from the package into formulas and stylesheet
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``launch``       buttons that open a chapter elsewhere, where the repository's place is known
@@ -38,6 +38,7 @@ from . import (
     live,
     mathml,
     pages,
+    palette,
     terms,
     wheel,
 )
@@ -52,7 +53,8 @@ def _note_changes(app: Sphinx, config: Config) -> None:
     """Have all pages written again when this extension or a stylesheet changes."""
     digest = hashlib.sha256()
     here, static = Path(__file__).parent, Path(app.srcdir) / "_static"
-    for path in sorted([*here.glob("*.py"), *static.glob("*.css"), *live.sources(app)]):
+    sources = [*here.glob("*.py"), *static.glob("*.css"), *live.sources(app), palette.SOURCE]
+    for path in sorted(sources):
         digest.update(path.read_bytes())
     config.booksite_digest = digest.hexdigest()
 

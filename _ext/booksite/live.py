@@ -7,6 +7,8 @@ name in a table, everything inside a function of its own.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from . import weights
+from .rewriting import replace
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -43,6 +45,35 @@ def script(shared: str, modules: dict[str, str], host: str) -> str:
             raise ValueError(f"{name}.js must have one `export default` and import nothing")
         parts.append("{\n" + _EXPORT.sub(f"modules.{name} = ", text) + "\n}")
     return "\n".join([*parts, host, "host(modules);", "})();", ""])
+
+
+def model_script(name: str) -> str:
+    """A classic script that lays a model of the package into ``liveData``, by its name.
+
+    A page that was opened as a file may load scripts and nothing else; so the numbers come as
+    text inside one.
+    """
+    # It loads torch: only a build that lacks the script calls this.
+    from attention_core.widgets import dates_model
+
+    manifest, data = {"dates": dates_model.packed}[name]()
+    whole = {**manifest, "float16": base64.b64encode(data).decode("ascii")}
+    return f"(globalThis.liveData ||= {{}}).{name} = {json.dumps(whole)};\n"
+
+
+def _write_model(app: Sphinx, name: str) -> None:
+    """Write the script of a model, unless the file of its numbers is the one it was made of."""
+    package = Path(app.srcdir) / "attention_core"
+    digest = hashlib.sha256()
+    for path in (package / "data" / f"{name}.pt", package / "widgets" / "dates_model.py"):
+        digest.update(path.read_bytes())
+    made = Path(app.outdir) / "_static" / FOLDER / f"{name}.js"
+    note = Path(app.doctreedir) / f"model-{name}.txt"
+    known = note.read_text(encoding="utf-8") if note.is_file() else ""
+    if known == digest.hexdigest() and made.is_file():
+        return
+    made.write_text(model_script(name), encoding="utf-8")
+    note.write_text(digest.hexdigest(), encoding="utf-8")
 
 
 def stored_figure(notebook: Path, cell_id: str) -> str:
@@ -104,8 +135,7 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         needed = sorted({file for code in modules.values() for file in _NEEDS.findall(code)})
         shared = "\n".join(text[file] for file in ["shared.js", *needed])
         for model in {name for code in modules.values() for name in _ASKS.findall(code)}:
-            path_of_model = Path(app.srcdir) / "attention_core" / "data" / f"{model}.pt"
-            (static / f"{model}.js").write_text(weights.script(path_of_model), encoding="utf-8")
+            _write_model(app, model)
         made = script(shared, modules, text["host.js"])
         (static / f"{file}.js").write_text(made, encoding="utf-8")
         (static / "live.css").write_text(text["live.css"], encoding="utf-8")
@@ -115,7 +145,8 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
             f'    <script defer src="{up}_static/{FOLDER}/{file}.js"></script>\n  </head>'
         )
         if f"{FOLDER}/{file}.js" not in page:
-            path.write_text(page.replace("</head>", tags, 1), encoding="utf-8")
+            page = replace(page, "</head>", tags, "load the scripts of live figures")
+            path.write_text(page, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

@@ -99,3 +99,13 @@ def replace(text: str, old: str, new: str, name: str) -> str:
     if old not in text:
         raise ExtensionError(f"{name!r} finds no {old!r} to replace")
     return text.replace(old, new, 1)
+
+
+def sub(
+    pattern: str | re.Pattern[str], new: str | Callable[[re.Match[str]], str], text: str, name: str
+) -> str:
+    """Replace what ``pattern`` matches; ``name`` says what for if it matches nothing."""
+    changed, count = re.subn(pattern, new, text)
+    if not count:
+        raise ExtensionError(f"{name!r} finds nothing that matches {pattern}")
+    return changed
