@@ -54,10 +54,11 @@ PRINT = """\
 # There the LaTeX of each formula is shown, and a sentence says so.
 MATHML = """\
 addEventListener("DOMContentLoaded", () => {
-  const probe = document.createElement("div");
-  probe.innerHTML = "<math><mspace width='20px'></mspace></math>";
+  const make = name => document.createElementNS("http://www.w3.org/1998/Math/MathML", name);
+  const probe = make("math"), space = probe.appendChild(make("mspace"));
+  space.setAttribute("width", "20px");
   document.body.append(probe);
-  const drawn = probe.querySelector("mspace").getBoundingClientRect().width > 10;
+  const drawn = space.getBoundingClientRect().width > 10;
   probe.remove();
   if (drawn) return;
   for (const math of document.querySelectorAll("math[data-tex]")) {
