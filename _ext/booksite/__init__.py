@@ -65,11 +65,10 @@ def _renumber_citations(app: Sphinx, env: BuildEnvironment) -> list[str]:
     The numbers are given to all cited works together. A new citation on one page moves
     those on the others, which an incremental build would leave as they were.
     """
-    numbers = {
-        c.key: (c.citation_id, c.formatted_entry.label) for c in env.domains["cite"].citations
-    }
+    cited = copies.citations(env)
+    numbers = {c.key: (c.citation_id, c.formatted_entry.label) for c in cited}
     before = getattr(env, "booksite_citations", numbers)
-    env.booksite_citations = numbers
+    env.__dict__["booksite_citations"] = numbers
     return [] if numbers == before else sorted(env.found_docs)
 
 

@@ -75,7 +75,8 @@ def sitemap(url: str, pages: list[str]) -> bytes:
     for page in pages:
         ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = of_page(url, page)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    data: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
 
 
 def _on_config(app: Sphinx, config: Config) -> None:

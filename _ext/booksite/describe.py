@@ -35,4 +35,5 @@ def _raised(match: re.Match[str]) -> str:
     if not parts:
         return plain(match[0])
     *base, power = [first or second for first, second in parts]
-    return "".join(base) + power.translate(str.maketrans("0123456789nT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿᵀ"))
+    raised: str = power.translate(str.maketrans("0123456789nT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿᵀ"))
+    return "".join(base) + raised

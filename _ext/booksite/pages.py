@@ -10,6 +10,7 @@ import html
 import re
 import struct
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,10 +44,9 @@ def _in_head(new: str | Callable[[Page], str], name: str) -> Rewriting:
     return Rewriting(name, "head", "</head>", put)
 
 
-def _viewport(match: re.Match[str], _: Page) -> str:
-    tags = re.findall(r'<meta name="viewport"[^>]*>', match[0])
-    between = re.sub(r'<meta name="viewport"[^>]*>', "", match[0])
-    return tags[0] + between
+def _viewport(match: re.Match[str], _page: Page) -> str:
+    first, _, rest = match[0].partition(">")
+    return f"{first}>" + re.sub(r'<meta name="viewport"[^>]*>', "", rest)
 
 
 def _fonts(page: Page) -> str:
@@ -220,9 +220,9 @@ def finish_site(site: Path) -> None:
         if finished(text):
             whole = False
         else:
-            page = Page.of(text, lambda source, at=path: image_size(at.parent / source), name)
-            for step in rewriting.rewrite(page, REWRITINGS):
-                missing[step].append(name)
+            page = Page.of(text, partial(_size_beside, path), name)
+            for lacking in rewriting.rewrite(page, REWRITINGS):
+                missing[lacking].append(name)
             found += page.matches
             made[path] = text = page.text
         if said := _meta_description(text):
@@ -258,6 +258,10 @@ def image_size(path: Path) -> tuple[int, int]:
     if not (width and height):
         raise ValueError(f"{path}: neither a PNG nor an SVG with a width and a height")
     return round(float(width[1])), round(float(height[1]))
+
+
+def _size_beside(page: Path, source: str) -> tuple[int, int]:
+    return image_size(page.parent / source)
 
 
 def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
