@@ -29,8 +29,7 @@ _AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 WIDE, PHONE, NARROW = 1280, 390, 320
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
+def _executable() -> str:
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
@@ -38,12 +37,28 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("REQUIRE_BROWSER") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
+    return path
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    path = _executable()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
         yield browser
         browser.close()
+
+
+@contextmanager
+def second_browser(first: Browser, *arguments: str) -> Iterator[Browser]:
+    """Start another Chromium, with more command-line arguments."""
+    browser = first.browser_type.launch(
+        executable_path=_executable(), args=[*_ARGUMENTS, *arguments]
+    )
+    yield browser
+    browser.close()
 
 
 class Quiet(SimpleHTTPRequestHandler):

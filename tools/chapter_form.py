@@ -133,4 +133,5 @@ def _normal_metadata(cell: NotebookNode) -> NotebookNode:
     elif any(tag == "remove-cell" or tag.startswith("check-") for tag in metadata.get("tags", [])):
         metadata["jupyter"] = {"source_hidden": True}  # what it says stays visible
     metadata.update({"mystnb": options} if options else {})
-    return nbformat.from_dict(metadata)
+    made: NotebookNode = nbformat.from_dict(metadata)
+    return made

@@ -41,7 +41,8 @@ PREVIEW_SIZE = 1200, 630  # what social networks ask for
 
 def _cell(cell_id: str) -> NotebookNode:
     notebook = read(ROOT / "chapters" / "02_simple_attention.ipynb")
-    return next(cell for cell in notebook.cells if cell.id == cell_id)
+    cell: NotebookNode = next(cell for cell in notebook.cells if cell.id == cell_id)
+    return cell
 
 
 def source() -> bytes:
@@ -52,7 +53,10 @@ def source() -> bytes:
 def preview() -> bytes:
     """The PNG of the preview: the title, and how six words share out their attention."""
     page = _cell("live-simple_attention").outputs[0].data["text/html"]
-    state = json.loads(re.search(r'json">(.*?)</script>', page)[1])
+    stored = re.search(r'json">(.*?)</script>', page)
+    if stored is None:
+        raise ValueError("the live figure of chapter 2 must store its state as JSON in a script")
+    state = json.loads(stored[1])
     x = torch.tensor(state["embeddings"], dtype=torch.float64)
     weights, words = masked_softmax(x @ x.mT), state["words"]
     plotting.use_book_style()

@@ -2,9 +2,11 @@
 
 ``mathml``       formulas as MathML, translated while the book is built
 ``disclosure``   folded admonitions as <details>, which work without JavaScript
-``pages``        each written page: what it loads, and what a reader's software needs
+``pages``        each written page: what it loads, and what a reader's software needs; with
+                 ``rewriting`` (a search and replace that must find its place), ``assets`` (files
+                 of the theme), ``describe`` (first sentences) and ``scripts`` (in the page)
 ``live``         live figures: their scripts, on the pages that have them
-``weights``      the model that a live figure asks for, as a script
+``palette``      the role colours, from the package into formulas and stylesheet
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``launch``       buttons that open a chapter elsewhere, where the repository's place is known
@@ -36,6 +38,7 @@ from . import (
     live,
     mathml,
     pages,
+    palette,
     terms,
     wheel,
 )
@@ -50,7 +53,8 @@ def _note_changes(app: Sphinx, config: Config) -> None:
     """Have all pages written again when this extension or a stylesheet changes."""
     digest = hashlib.sha256()
     here, static = Path(__file__).parent, Path(app.srcdir) / "_static"
-    for path in sorted([*here.glob("*.py"), *static.glob("*.css"), *live.sources(app)]):
+    sources = [*here.glob("*.py"), *static.glob("*.css"), *live.sources(app), palette.SOURCE]
+    for path in sorted(sources):
         digest.update(path.read_bytes())
     config.booksite_digest = digest.hexdigest()
 
@@ -61,11 +65,10 @@ def _renumber_citations(app: Sphinx, env: BuildEnvironment) -> list[str]:
     The numbers are given to all cited works together. A new citation on one page moves
     those on the others, which an incremental build would leave as they were.
     """
-    numbers = {
-        c.key: (c.citation_id, c.formatted_entry.label) for c in env.domains["cite"].citations
-    }
+    cited = copies.citations(env)
+    numbers = {c.key: (c.citation_id, c.formatted_entry.label) for c in cited}
     before = getattr(env, "booksite_citations", numbers)
-    env.booksite_citations = numbers
+    env.__dict__["booksite_citations"] = numbers
     return [] if numbers == before else sorted(env.found_docs)
 
 

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from sphinx.errors import ExtensionError
 
 from .pages import image_size
+from .rewriting import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,10 @@ def of_page(url: str, page: str) -> str:
 
 def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str) -> str:
     """The tags that other sites read, from what the page's head says already."""
-    title = html.unescape(re.search(r"<title>(.*?)</title>", text, re.DOTALL)[1]).strip()
+    found = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
+    if found is None:
+        raise ExtensionError(f"{page} has no title")
+    title = html.unescape(found[1]).strip()
     said = re.search(r'<meta name="description" content="([^"]*)"', text)
     about = {
         "og:type": "website" if page == "index" else "article",
@@ -71,7 +75,8 @@ def sitemap(url: str, pages: list[str]) -> bytes:
     for page in pages:
         ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = of_page(url, page)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    data: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
 
 
 def _on_config(app: Sphinx, config: Config) -> None:
@@ -98,7 +103,8 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         text = path.read_text(encoding="utf-8")
         if "og:title" not in text:
             tags = preview(text, url, page, size=size, book=app.config.html_title)
-            path.write_text(text.replace("</head>", f"  {tags}\n  </head>", 1), encoding="utf-8")
+            text = replace(text, "</head>", f"  {tags}\n  </head>", "describe a link to the page")
+            path.write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

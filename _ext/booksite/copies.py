@@ -21,6 +21,7 @@ from .address import site_url
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 _CITED = re.compile(r"\{cite\}`([^`]+)`")
 _FOLDED = re.compile(
@@ -30,6 +31,13 @@ _INCLUDED = re.compile(r"```\{literalinclude\} (\S+)\n:pyobject: (\S+)\n```")
 _LINKED = re.compile(r"\]\((\.\./)?(\w+)\.(?:ipynb|md)(#[\w-]+)?\)")
 _LEFT = re.compile(r"\{[a-z:-]+\}`|^[`:]{3,}\{", re.MULTILINE)
 _EMPTY = 'wheel = ""'  # tools/first_cell.py writes it
+
+
+def citations(env: BuildEnvironment) -> list[Any]:
+    """Return what the book cites, as the domain of sphinxcontrib-bibtex keeps it."""
+    domain: Any = env.domains["cite"]
+    found: list[Any] = domain.citations
+    return found
 
 
 def _source(path: Path, name: str) -> str:
@@ -84,8 +92,7 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         return
     root, url = Path(app.srcdir), site_url()
     package = wheel.address(root, url)
-    citations = app.env.domains["cite"].citations
-    numbers = {c.key: c.formatted_entry.label for c in citations}
+    numbers = {c.key: c.formatted_entry.label for c in citations(app.env)}
     for path in (Path(app.outdir) / "_sources" / "chapters").glob("*.ipynb"):
         source = root / "chapters" / path.name
         if source.is_file():

@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING
 
 from fontTools import subset
 from fontTools.ttLib import TTFont
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
+from . import palette
 from .pages import CHINESE
+from .rewriting import replace, sub
 from .tidy import alphabet
 
 if TYPE_CHECKING:
@@ -134,27 +137,32 @@ def _data(font: Path) -> str:
     return f"data:font/woff2;base64,{base64.b64encode(font.read_bytes()).decode()}"
 
 
-def _text_fonts(source: Path, site: Path, pages: list[str], cache: Path) -> None:
-    stylesheet = site / "_static" / "book.css"
+def _stylesheet(source: Path, site: Path, pages: list[str], cache: Path) -> None:
+    """Write book.css with the fonts and the role colours in it, and without its comments."""
     # The book's own file: that in the site already holds the fonts of the last build.
     css = (source / "_static" / "book.css").read_text(encoding="utf-8")
+    css = replace(css, palette.PLACE, palette.css(), "write the role colours")
+    css = re.sub(r"/\*.*?\*/\n*", "", css, flags=re.DOTALL)
     stix = _package_file("ziamath", "fonts/STIXTwoMath-Regular.ttf")
-    assert stix is not None, "ziamath is one of the requirements"
-    formulas = set().union(*map(math_characters, pages))
+    if stix is None:
+        raise ExtensionError("ziamath, which brings the font of the formulas, is not installed")
+    formulas: set[str] = set().union(*map(math_characters, pages))
     # The commonest signs cost little.  The root sign is drawn for <msqrt> and stands nowhere.
     formulas |= set("0123456789+−=()[],.√")
-    css = css.replace("fonts/math.woff2", _data(cut(stix, formulas, cache, alter=narrow_roots)))
+    font = cut(stix, formulas, cache, alter=narrow_roots)
+    css = replace(css, "fonts/math.woff2", _data(font), "put the font of the formulas in")
     noto = _package_file("pylopdf_fonts_zh_cn", "NotoSansSC-Regular.otf")
     # What a live figure may write stands on no page yet, but in its script.
     scripts = (site / "_static" / "live").glob("*.js")
     written = [path.read_text(encoding="utf-8") for path in scripts]
-    chinese = set().union(*map(chinese_characters, [*pages, *written]))
+    chinese: set[str] = set().union(*map(chinese_characters, [*pages, *written]))
+    name = "put the Chinese font in"
     if noto and chinese:
-        css = css.replace("fonts/chinese.woff2", _data(cut(noto, chinese, cache)))
+        css = replace(css, "fonts/chinese.woff2", _data(cut(noto, chinese, cache)), name)
     else:
         logger.info("no Chinese font is made; readers see their system's")
-        css = re.sub(r"@font-face\s*\{[^}]*chinese\.woff2[^}]*\}", "", css)
-    stylesheet.write_text(css, encoding="utf-8")
+        css = sub(r"@font-face\s*\{[^}]*chinese\.woff2[^}]*\}", "", css, name)
+    (site / "_static" / "book.css").write_text(css, encoding="utf-8")
 
 
 def _icons(site: Path, pages: list[str], cache: Path) -> None:
@@ -162,7 +170,8 @@ def _icons(site: Path, pages: list[str], cache: Path) -> None:
     static = site / "_static"
     # The theme's own files, not those in the site: after a partial rebuild these may be cut.
     theme = _package_file("pydata_sphinx_theme", "theme/pydata_sphinx_theme/static")
-    assert theme is not None
+    if theme is None:
+        raise ExtensionError("pydata_sphinx_theme, which brings the icons, is not installed")
     css = (theme / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
     scripts = [path.read_text(encoding="utf-8") for path in (theme / "scripts").glob("pydata*.js")]
     named = set(re.findall(r"\bfa-[a-z0-9-]+", " ".join([*pages, *scripts])))
@@ -174,16 +183,19 @@ def _icons(site: Path, pages: list[str], cache: Path) -> None:
         characters.add(chr(int(match[2], 16)) if match[2] else match[3])
         return match[0]
 
-    slim = _ICON_RULE.sub(rule, css)
+    slim = sub(_ICON_RULE, rule, css, "keep the icons that are named")
+    if not characters:
+        raise ExtensionError("no page, script or stylesheet names an icon of Font Awesome")
     # Admonitions and the like take their icons from custom properties.
     others = [path.read_text(encoding="utf-8") for path in static.rglob("*book*.css")]
     for text in (slim, *others):
         characters.update(_PRIVATE.findall(text))
         characters.update(chr(int(code, 16)) for code in re.findall(r'"\\([ef][0-9a-f]{3})"', text))
-    slim = re.sub(r',\s*url\([^)]*\.ttf[^)]*\)\s*format\("truetype"\)', "", slim)
+    ttf = r',\s*url\([^)]*\.ttf[^)]*\)\s*format\("truetype"\)'
+    slim = sub(ttf, "", slim, "drop the older form of the icons")
     for source in (theme / "vendor" / "fontawesome" / "webfonts").glob("*.woff2"):
         address = f"../vendor/fontawesome/webfonts/{source.name}"
-        slim = slim.replace(address, _data(cut(source, characters, cache)))
+        slim = replace(slim, address, _data(cut(source, characters, cache)), "put the icons in")
     (static / "styles" / "pydata-sphinx-theme.css").write_text(slim, encoding="utf-8")
     shutil.rmtree(static / "vendor", ignore_errors=True)
 
@@ -208,7 +220,7 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         if "_static" not in path.parts
     ]
     cache = Path(app.doctreedir) / "fonts"
-    _text_fonts(Path(app.srcdir), site, pages, cache)
+    _stylesheet(Path(app.srcdir), site, pages, cache)
     _icons(site, pages, cache)
     _sweep(site)
 

@@ -56,7 +56,9 @@ def convert(latex: str, *, display: bool = False) -> str:
         element.text = html.unescape(element.text or "")  # it writes references as text
         _check(element)
     tidy(root, _ROLE_OF)
-    root.set("alttext", " ".join(latex.split()))
+    # Not ``alttext``: browsers make that the name of the formula, and readers of the screen would
+    # speak LaTeX instead of the formula, which they know how to read.
+    root.set("data-tex", " ".join(latex.split()))
     return tostring(root, encoding="unicode")
 
 

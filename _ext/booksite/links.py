@@ -116,7 +116,8 @@ def _name(entry: nodes.Element) -> str:
 def _rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages to be written again because what they link to has changed."""
     before = getattr(env, "booksite_links", None)
-    env.booksite_links = now = (Index(env).places, uses.chapters_of(env))
+    now = (Index(env).places, uses.chapters_of(env))
+    env.__dict__["booksite_links"] = now
     if before is None or before == now:
         return []
     everywhere = before[0] != now[0]

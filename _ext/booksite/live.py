@@ -7,6 +7,8 @@ script: its figures, what they import and nothing else.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.util
 import json
 import re
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from . import weights
+from .rewriting import replace
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -47,6 +49,35 @@ def _bundler(folder: Path) -> ModuleType:
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return loaded
+
+
+def model_script(name: str) -> str:
+    """A classic script that lays a model of the package into ``liveData``, by its name.
+
+    A page that was opened as a file may load scripts and nothing else; so the numbers come as
+    text inside one.
+    """
+    # It loads torch: only a build that lacks the script calls this.
+    from attention_core.widgets import dates_model
+
+    manifest, data = {"dates": dates_model.packed}[name]()
+    whole = {**manifest, "float16": base64.b64encode(data).decode("ascii")}
+    return f"(globalThis.liveData ||= {{}}).{name} = {json.dumps(whole)};\n"
+
+
+def _write_model(app: Sphinx, name: str) -> None:
+    """Write the script of a model, unless the file of its numbers is the one it was made of."""
+    package = Path(app.srcdir) / "attention_core"
+    digest = hashlib.sha256()
+    for path in (package / "data" / f"{name}.pt", package / "widgets" / "dates_model.py"):
+        digest.update(path.read_bytes())
+    made = Path(app.outdir) / "_static" / FOLDER / f"{name}.js"
+    note = Path(app.doctreedir) / f"model-{name}.txt"
+    known = note.read_text(encoding="utf-8") if note.is_file() else ""
+    if known == digest.hexdigest() and made.is_file():
+        return
+    made.write_text(model_script(name), encoding="utf-8")
+    note.write_text(digest.hexdigest(), encoding="utf-8")
 
 
 def stored_figure(notebook: Path, cell_id: str) -> str:
@@ -106,10 +137,9 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         static.mkdir(exist_ok=True)
         file = "-".join(names)
         modules = [folder / f"{name}.js" for name in names]
-        for module in modules:
-            for model in _ASKS.findall(module.read_text(encoding="utf-8")):
-                path_of_model = Path(app.srcdir) / "attention_core" / "data" / f"{model}.pt"
-                (static / f"{model}.js").write_text(weights.script(path_of_model), encoding="utf-8")
+        code = "".join(module.read_text(encoding="utf-8") for module in modules)
+        for model in sorted(set(_ASKS.findall(code))):
+            _write_model(app, model)
         made = bundler.page_script(modules, folder / "host.js")
         (static / f"{file}.js").write_text(made, encoding="utf-8")
         stylesheet = (folder / "live.css").read_text(encoding="utf-8")
@@ -120,7 +150,8 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
             f'    <script defer src="{up}_static/{FOLDER}/{file}.js"></script>\n  </head>'
         )
         if f"{FOLDER}/{file}.js" not in page:
-            path.write_text(page.replace("</head>", tags, 1), encoding="utf-8")
+            page = replace(page, "</head>", tags, "load the scripts of live figures")
+            path.write_text(page, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

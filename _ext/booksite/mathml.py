@@ -11,7 +11,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-from .latex import FormulaError, convert, width
+from .latex import convert, width
+from .tidy import FormulaError
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

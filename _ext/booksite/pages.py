@@ -1,8 +1,7 @@
-"""The written pages, finished: what each loads, and what a reader's software needs.
+"""Finish the written pages: what each loads, and what a reader's software needs.
 
-The theme and Jupyter Book load the same files on every page, some from other hosts.  ``finish``
-works on the text of one page and changes nothing the second time, so a rebuild may run it on
-pages that it has seen before.
+The theme and Jupyter Book load the same files on every page, some from other hosts. Each
+rewriting has a name, and the build stops if one no longer finds what it rewrites.
 """
 
 from __future__ import annotations
@@ -10,168 +9,59 @@ from __future__ import annotations
 import html
 import re
 import struct
+from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from . import rewriting, scripts
+from .assets import ASSETS
+from .describe import describe, plain
+from .rewriting import Page, Rewriting, articles, having
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sphinx.application import Sphinx
 
-    Size = Callable[[str], tuple[int, int]]
+    from .rewriting import Size
 
 # Chinese characters and their punctuation: the range that book.css gives the font.
 CHINESE = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 # Text of more characters than this may not fit on a phone: see mathml.FITS_A_PHONE.
 FITS_A_PHONE = 36
-DESCRIPTION = 200  # characters that lists of pages show at most
-
-# Script and style files that no page needs, with the reason.
-_NEVER = (
-    "fontawesome.js",  # the icons also come as a font, at a fiftieth of the size
-    "thebe",  # runs cells on a server elsewhere
-    "togglebutton",  # disclosure.py writes <details> instead
-)
-# Marks of the short scripts that belong to these.
-_NEVER_INLINE = (
-    "x-thebe-config", "THEBE_JS_URL", "kernelName =",
-    "togglebuttonSelector", "toggleHint", "toggleOpenOnPrint",
-)  # fmt: skip
-# File -> one of these must stand in the page for the file to be of use.
-_WHEN: dict[str, tuple[str, ...]] = {
-    "design-tabs": ('class="sd-',),
-    "sphinx-design": ('class="sd-',),
-    "mystnb": ("cell_",),
-    "copybutton": ('class="highlight',),
-    "clipboard": ('class="highlight',),
-    # The theme loads these everywhere for a search-as-you-type that is off.
-    "searchtools": ('id="search-results"',),
-    "language_data": ('id="search-results"',),
-    "searchindex": ('id="search-results"',),
-    # Marks chapters as read at their summaries, and shows the marks in the map.
-    "progress.js": ('id="summary"', 'id="the-map"'),
-}
 
 _SYSTEM_THEME = '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
-# Paper is white.
-_PRINT = """\
-(root => {
-  let theme;
-  addEventListener("beforeprint", () => {
-    theme = root.dataset.theme;
-    root.dataset.theme = "light";
-  });
-  addEventListener("afterprint", () => { root.dataset.theme = theme; });
-})(document.documentElement);"""
 
 
-def finish(page: str, size: Size) -> str:
-    """Return the finished text of a page; ``size`` gives the pixels of an image by its address."""
-    head, start, body = page.partition("<body")
-    body = start + body
-    head = _assets(head, body)
-    # The theme says it three times.
-    viewport = re.findall(r'<meta name="viewport"[^>]*>', head)
-    for tag in viewport[1:]:
-        at = head.rindex(tag)
-        head = head[:at] + head[at + len(tag) :]
-    head = re.sub(r'\s*<meta name="docsearch:[^>]*>', "", head)
-    head = re.sub(r"\s*<!--.*?-->", "", head, flags=re.DOTALL)
-    head = re.sub(r"<title>(.*?) &#8212; \1</title>", r"<title>\1</title>", head)  # front page
-    # Without a choice of the reader's, the theme paints first and asks the system later.
-    head = head.replace('getItem("mode") || ""', 'getItem("mode") || "auto"')
-    head = head.replace('getItem("theme") || ""', f'getItem("theme") || {_SYSTEM_THEME}')
-    head = _early_fonts(_described(head, body), body)
-    if "beforeprint" not in head:
-        head = head.replace("</head>", f"  <script>{_PRINT}</script>\n  </head>")
-    body = _assets(body, body)
-    # A second title and table of contents for the printer; the page has both.
-    body = re.sub(
-        r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', "", body, flags=re.DOTALL
-    )
-    body = body.replace(' class="tex2jax_ignore mathjax_ignore"', "")
-    # Roles that the bibliography's markup does not live up to.
-    body = body.replace(' role="list" class="citation-list"', ' class="citation-list"')
-    body = body.replace(' role="doc-biblioentry"', "")
-    # A fold in the list of pages; its arrow has no words.
-    body = body.replace(
-        '<summary><span class="toctree-toggle"',
-        '<summary aria-label="Its pages"><span class="toctree-toggle"',
-    )
-    body = re.sub(r'<dt class="sig .*?</dt>', _signature, body, flags=re.DOTALL)
-    body = re.sub(r'<a class="[^"]*image-reference"[^>]*>(<img[^>]*>)\s*</a>', r"\1", body)
-    body = re.sub(r"<img [^>]*>", lambda m: _image(m[0], size), body)
-    body = re.sub(r"<pre>(.*?)</pre>", _preformatted, body, flags=re.DOTALL)
-    body = re.sub(
-        r'(<div class="(?:pst-scrollable-table-container|output text_html)")>(.*?</table>)',
-        _table,
-        body,
-        flags=re.DOTALL,
-    )
-    return head + body
+def _in_head(new: str | Callable[[Page], str], name: str) -> Rewriting:
+    """Put a script at the end of the head."""
+
+    def put(_: re.Match[str], page: Page) -> str:
+        script = new if isinstance(new, str) else new(page)
+        return f"  <script>{script}</script>\n  </head>" if script else "</head>"
+
+    return Rewriting(name, "head", "</head>", put)
 
 
-def _described(head: str, body: str) -> str:
-    """Say what the page is about, for those who meet it in a list: its first sentences."""
-    first = re.search(r"<article\b.*?<p>(.*?)</p>", body, flags=re.DOTALL)
-    if first is None or 'name="description"' in head:
-        return head
-    plain = re.sub(r"<(?:sup|msup)\b.*?</(?:sup|msup)>", _raised, first[1], flags=re.DOTALL)
-    text = re.sub(r" \[[\d, ]+\]", "", " ".join(_text(plain).split()))  # citations
-    text = text.replace("et al..", "et al.")
-    sentences = re.split(r"(?<=[.?!]) ", text)
-    said = sentences[0]
-    for sentence in sentences[1:]:
-        if len(said) + len(sentence) >= DESCRIPTION:
-            break
-        said += " " + sentence
-    tag = f'<meta name="description" content="{html.escape(said)}" />'
-    return head.replace("</title>", f"</title>\n    {tag}", 1)
+def _viewport(match: re.Match[str], _page: Page) -> str:
+    first, _, rest = match[0].partition(">")
+    return f"{first}>" + re.sub(r'<meta name="viewport"[^>]*>', "", rest)
 
 
-def _raised(match: re.Match[str]) -> str:
-    """A power in plain text: its digits and letters raised, as far as there are such."""
-    parts = re.findall(r"<m\w+[^>]*>([^<]*)</m\w+>|<sup>([^<]*)</sup>", match[0])
-    if not parts:
-        return _text(match[0])
-    *base, power = [first or second for first, second in parts]
-    return "".join(base) + power.translate(str.maketrans("0123456789nT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿᵀ"))
+def _fonts(page: Page) -> str:
+    names = {"Book Math": "a"} if "<math" in page.body else {}
+    return scripts.fonts(names | ({"Book Chinese": "早"} if CHINESE.search(page.body) else {}))
 
 
-def _early_fonts(head: str, body: str) -> str:
-    """Have the fonts of the stylesheet made ready at once.
-
-    Left to their first use they are ready after the first paint, and move the page.
-    """
-    wanted = {
-        "Book Math": ("a", "<math" in body),
-        "Book Chinese": ("早", bool(CHINESE.search(body))),
-    }
-    calls = "".join(
-        f"document.fonts.load('1em \"{name}\"', '{sample}');"
-        for name, (sample, used) in wanted.items()
-        if used
-    )
-    if not calls or "fonts.load" in head:
-        return head
-    return head.replace("</head>", f"  <script>{calls}</script>\n  </head>")
+def _mathml(page: Page) -> str:
+    return scripts.MATHML if "<math" in page.body else ""
 
 
-def _assets(part: str, body: str) -> str:
-    def keep(match: re.Match[str]) -> str:
-        tag = match[0]
-        opening = tag.partition(">")[0]
-        address = _attribute(opening, "src") or _attribute(opening, "href")
-        if address is None:
-            return "" if any(mark in tag for mark in _NEVER_INLINE) else tag
-        unused = any(name in address for name in _NEVER) or any(
-            name in address and not any(sign in body for sign in signs)
-            for name, signs in _WHEN.items()
-        )
-        return "" if unused else tag
-
-    part = re.sub(r"[ \t]*<script\b[^>]*>.*?</script>\n?", keep, part, flags=re.DOTALL)
-    return re.sub(r'[ \t]*<link rel="stylesheet"[^>]*>\n?', keep, part)
+def _described(match: re.Match[str], page: Page) -> str:
+    said = describe(page.body)
+    tag = f'\n    <meta name="description" content="{html.escape(said)}" />' if said else ""
+    return match[0] + tag
 
 
 def _attribute(tag: str, name: str) -> str | None:
@@ -179,15 +69,16 @@ def _attribute(tag: str, name: str) -> str | None:
     return html.unescape(match[1]) if match else None
 
 
-def _image(tag: str, size: Size) -> str:
+def _image(match: re.Match[str], page: Page) -> str:
     """Give an image its width and height, so that nothing moves when it arrives.
 
     The attributes give the shape; the stylesheet lets the image shrink with the page.
     """
+    tag = match[0]
     source = _attribute(tag, "src") or ""
     if re.search(r'\swidth="\d+"', tag) or ":" in source:
         return tag
-    wide, high = size(source)
+    wide, high = page.size(source)
     style = _attribute(tag, "style") or ""
     declared = re.search(r"\bwidth:\s*(\d+)(?:\.\d+)?px", style)
     if declared:
@@ -197,60 +88,187 @@ def _image(tag: str, size: Size) -> str:
     return re.sub(r"\s*/?>$", f' width="{wide}" height="{high}" />', tag)
 
 
-def _signature(match: re.Match[str]) -> str:
-    """A long signature has its parameters in lines; Sphinx makes a list without terms of them."""
+def _signature(match: re.Match[str], _: Page) -> str:
+    """Give a long signature a line for each parameter; Sphinx makes a list without terms."""
     lines = match[0].replace("<dl>", '<span class="sig-lines">').replace("</dl>", "</span>")
     return lines.replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
 
 
 def _reach(label: str) -> str:
-    """Attributes of a box that may scroll: the keyboard must reach it, and it needs a name."""
+    """Return the attributes of a box that may scroll: the keyboard reaches it, and its name."""
     return f' tabindex="0" role="group" aria-label="{label}"'
 
 
-def _text(markup: str) -> str:
-    return html.unescape(re.sub(r"<[^>]*>", "", markup))
-
-
-def _preformatted(match: re.Match[str]) -> str:
-    longest = max(map(len, _text(match[1]).split("\n")))
+def _preformatted(match: re.Match[str], _: Page) -> str:
+    longest = max(map(len, plain(match[1]).split("\n")))
     if longest <= FITS_A_PHONE:
         return match[0]
     return f"<pre{_reach('Code or output')}>{match[1]}</pre>"
 
 
-def _table(match: re.Match[str]) -> str:
+def _table(match: re.Match[str], _: Page) -> str:
     rows = re.findall(r"<tr\b.*?</tr>", match[2], flags=re.DOTALL)
-    longest = max((len(" ".join(_text(row).split())) for row in rows), default=0)
+    longest = max((len(" ".join(plain(row).split())) for row in rows), default=0)
     if longest <= FITS_A_PHONE:
         return match[0]
     return f"{match[1]}{_reach('Table')}>{match[2]}"
+
+
+REWRITINGS = (
+    *ASSETS,
+    # The theme says it three times.
+    Rewriting(
+        "keep one viewport", "head",
+        r'<meta name="viewport"[^>]*>.*<meta name="viewport"[^>]*>', _viewport,
+    ),
+    Rewriting("drop the marks of docsearch", "head", r'\s*<meta name="docsearch:[^>]*>', ""),
+    Rewriting("drop comments", "head", r"\s*<!--.*?-->", ""),
+    Rewriting(
+        "say the title of the front page once", "head",
+        r"<title>(.*?) &#8212; \1</title>", lambda match, _: f"<title>{match[1]}</title>",
+        lambda page: page.name == "index",
+    ),
+    # Without a choice of the reader's, the theme paints first and asks the system later.
+    Rewriting(
+        "follow the system's mode", "head",
+        r'getItem\("mode"\) \|\| ""', 'getItem("mode") || "auto"',
+    ),
+    Rewriting(
+        "follow the system's theme", "head",
+        r'getItem\("theme"\) \|\| ""', f'getItem("theme") || {_SYSTEM_THEME}',
+    ),
+    Rewriting("describe the page", "head", "</title>", _described),
+    # Browsers look for the character set in the first 1,024 bytes.
+    Rewriting(
+        "begin with the stand-in for storage", "head", '<meta charset="utf-8" />',
+        lambda match, _: f"{match[0]}\n    <script>{scripts.STORAGE}</script>",
+    ),
+    _in_head(_fonts, "get fonts ready"),
+    _in_head(_mathml, "show LaTeX where formulas are not drawn"),
+    _in_head(scripts.PRINT, "print on white"),
+    Rewriting(
+        "drop the second title for the printer", "body",
+        r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">)', "", articles,
+    ),
+    Rewriting(
+        "drop the marks of MathJax", "body",
+        ' class="tex2jax_ignore mathjax_ignore"', "", having("mathjax_ignore"),
+    ),
+    # Roles that the bibliography's markup does not live up to.
+    Rewriting(
+        "drop the role of the list of works", "body",
+        ' role="list" class="citation-list"', ' class="citation-list"', having('"citation-list"'),
+    ),
+    Rewriting(
+        "drop the roles of works", "body",
+        ' role="doc-biblioentry"', "", having('"citation-list"'),
+    ),
+    # A fold in the list of pages; its arrow has no words.
+    Rewriting(
+        "name the folds in the list of pages", "body", '<summary><span class="toctree-toggle"',
+        '<summary aria-label="Its pages"><span class="toctree-toggle"',
+    ),
+    Rewriting(
+        "set signatures in lines", "body",
+        r'<dt class="sig (?:(?!</dt>).)*<dl>.*?</dt>', _signature,
+        having('<dd><em class="sig-param"'),
+    ),
+    Rewriting(
+        "drop links from pictures to themselves", "body",
+        r'<a class="[^"]*\binternal image-reference"[^>]*>(<img[^>]*>)\s*</a>',
+        r"\1", having(" internal image-reference"),
+    ),
+    Rewriting("give pictures their size", "body", r"<img [^>]*>", _image, having("<img")),
+    Rewriting(
+        "let the keyboard reach wide code", "body",
+        r"<pre>(.*?)</pre>", _preformatted, having("<pre"),
+    ),
+    Rewriting(
+        "let the keyboard reach wide tables", "body",
+        r'(<div class="(?:pst-scrollable-table-container|output text_html)")>(.*?</table>)',
+        _table, having("<table"),
+    ),
+)  # fmt: skip
+
+
+def finished(text: str) -> bool:
+    """Return whether a page is finished already: a rebuild meets those that it did not write."""
+    return scripts.STORAGE in text
+
+
+def finish(text: str, size: Size, name: str = "") -> str:
+    """Return the finished text of a page; ``size`` gives the pixels of an image by its address."""
+    if finished(text):
+        return text
+    page = Page.of(text, size, name)
+    rewriting.rewrite(page, REWRITINGS)
+    return page.text
+
+
+def finish_site(site: Path) -> None:
+    """Finish all pages of a site, or name the rewritings that the theme's HTML no longer fits."""
+    missing: dict[str, list[str]] = defaultdict(list)
+    found: Counter[str] = Counter()
+    descriptions: dict[str, str] = {}
+    made: dict[Path, str] = {}
+    whole = True
+    for path in sorted(site.rglob("*.html")):
+        if "_static" in path.parts:
+            continue
+        name = path.relative_to(site).as_posix().removesuffix(".html")
+        text = path.read_text(encoding="utf-8")
+        if finished(text):
+            whole = False
+        else:
+            page = Page.of(text, partial(_size_beside, path), name)
+            for lacking in rewriting.rewrite(page, REWRITINGS):
+                missing[lacking].append(name)
+            found += page.matches
+            made[path] = text = page.text
+        if said := _meta_description(text):
+            descriptions[name] = said
+    if whole:
+        for step in REWRITINGS:
+            if not found[step.name] and step.name not in missing:
+                missing[step.name] = ["the whole site"]
+    # Nothing is written then, so that the next build complains as well.
+    rewriting.complain(missing)
+    if (search := site / "search.html") in made:
+        tag = f"  <script>{scripts.excerpts(descriptions)}</script>\n  </head>"
+        name = "say in the search what pages are about"
+        made[search] = rewriting.replace(made[search], "</head>", tag, name)
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
+
+
+def _meta_description(text: str) -> str:
+    said = re.search(r'<meta name="description" content="([^"]*)"', text)
+    return html.unescape(said[1]) if said else ""
 
 
 def image_size(path: Path) -> tuple[int, int]:
     """Return the width and height of a PNG, or of an SVG that declares them."""
     data = path.read_bytes()
     if data.startswith(b"\x89PNG"):
-        return struct.unpack(">II", data[16:24])
+        wide, high = struct.unpack(">II", data[16:24])
+        return wide, high
     root = re.search(rb"<svg\b[^>]*>", data)
-    wide = root and re.search(rb'\bwidth="([\d.]+)', root[0])
-    high = root and re.search(rb'\bheight="([\d.]+)', root[0])
-    if not (wide and high):
+    width = root and re.search(rb'\bwidth="([\d.]+)', root[0])
+    height = root and re.search(rb'\bheight="([\d.]+)', root[0])
+    if not (width and height):
         raise ValueError(f"{path}: neither a PNG nor an SVG with a width and a height")
-    return round(float(wide[1])), round(float(high[1]))
+    return round(float(width[1])), round(float(height[1]))
+
+
+def _size_beside(page: Path, source: str) -> tuple[int, int]:
+    return image_size(page.parent / source)
 
 
 def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
     site = Path(app.outdir)
-    for path in site.rglob("*.html"):
-        if "_static" in path.parts:
-            continue
-        before = path.read_text(encoding="utf-8")
-        after = finish(before, lambda source, at=path: image_size(at.parent / source))
-        if after != before:
-            path.write_text(after, encoding="utf-8")
+    finish_site(site)
     # GitHub Pages would otherwise leave out folders whose names begin with an underscore.
     (site / ".nojekyll").touch()
 

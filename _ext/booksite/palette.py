@@ -1,24 +1,46 @@
-"""The role colours: one colour per role in formulas, words and pictures.
+"""The role colours: one colour per role in formulas, words, pictures and live figures.
 
-The light shades are the ones authors write in formulas, ``\\textcolor{#0072B2}{Q}``.  They are
-Okabe-Ito colours, darkened where needed to reach a contrast of 4.5:1 on white; the dark shades
-reach it on the dark page.  ``attention_core.plotting`` owns the same table for the pictures
-(importing it here would load torch for every build), and a test keeps the two, and the
-stylesheet, equal.
+They stand in ``attention_core/plotting.py`` and nowhere else. They are read from its source,
+because importing it would load torch for every build. Authors write the light shades in
+formulas, ``\\textcolor{#0072B2}{Q}``; the stylesheet gets both from here. (Jupyter knows no
+stylesheet of the book: ``live.css`` repeats them for it, and a test compares.)
 """
 
-ROLE_COLORS = {
-    "query": "#0072B2",
-    "key": "#B34700",
-    "value": "#00735A",
-    "weights": "#9B4579",
-    "scores": "#595959",
-}
+from __future__ import annotations
 
-ROLE_COLORS_DARK = {
-    "query": "#6CB8EA",
-    "key": "#FF9A57",
-    "value": "#3CC9A5",
-    "weights": "#E59AC6",
-    "scores": "#B5B5B5",
-}
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "attention_core" / "plotting.py"
+PLACE = "/* The roles stand here: palette.py */"  # in book.css
+
+
+def read(source: str, name: str) -> dict[str, str]:
+    """Return the table that Python source gives to ``name``."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            try:
+                table: dict[str, str] = ast.literal_eval(node.value)
+            except ValueError:
+                break
+            return table
+    raise ValueError(f"{SOURCE.name} must have a table {name} of colours in plain strings")
+
+
+_TEXT = SOURCE.read_text(encoding="utf-8")
+ROLE_COLORS = read(_TEXT, "ROLE_COLORS")
+ROLE_COLORS_DARK = read(_TEXT, "ROLE_COLORS_DARK")
+
+
+def css() -> str:
+    """Return the rules that give each role its colour, as a variable and as a class."""
+    rules = [
+        f"{where} {{ {' '.join(f'--role-{role}: {color};' for role, color in colors.items())} }}"
+        for where, colors in (("html", ROLE_COLORS), ('html[data-theme="dark"]', ROLE_COLORS_DARK))
+    ]
+    rules += [f".{role} {{ color: var(--role-{role}); }}" for role in ROLE_COLORS]
+    # Never by colour alone.
+    rules.append(
+        f"span:is({', '.join(f'.{role}' for role in ROLE_COLORS)}) {{ font-weight: 600; }}"
+    )
+    return "\n".join(rules)

@@ -135,7 +135,9 @@ def _accent(element: Element) -> None:
     elif mark.tag == "mo" and text in _ACCENTS:
         mark.text = _ACCENTS[text][wide]
         mark.attrib.clear()
-        mark.set("stretchy", "true" if wide else "false")
+        # WebKit lets a mark float above its letter if it is told not to stretch.
+        if wide:
+            mark.set("stretchy", "true")
         element.set("accent", "true")
 
 

@@ -141,7 +141,8 @@ def _note(app: Sphinx, doctree: nodes.document) -> None:
 
 def noted(env: BuildEnvironment) -> dict[str, list[Use]]:
     """Chapter -> what it uses."""
-    return env.__dict__.setdefault("booksite_uses", {})
+    found: dict[str, list[Use]] = env.__dict__.setdefault("booksite_uses", {})
+    return found
 
 
 def _practised(use: Use) -> bool:

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
-import pickle
 import re
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
 import torch
 import traitlets
-from booksite import weights
+from booksite import live
 from live_states import DATA, differences
 from node_runs import NODE_SCRIPT, as_numbers, node
 from torch.testing import assert_close
 
-import attention_core
-from attention_core import greedy_decode, record_attention, save_checkpoint
+from attention_core import greedy_decode, record_attention
 from attention_core.dates import SOURCE, TARGET, examples
 from attention_core.widgets import Translator
 from attention_core.widgets.dates_model import MOST, dates_model, packed, run_of
 from attention_core.widgets.figure import HERE, script_of
 
-OWN = Path(attention_core.__file__).parent / "data" / "dates.pt"
 MODEL_SCRIPT = Path(__file__).with_name("live_model.mjs")
 SLOWEST, HEAVIEST = 50, 400_000  # milliseconds a token; bytes that travel
 
@@ -189,9 +185,8 @@ def test_characters_are_those_of_the_vocabularies():
 # --- the file of the numbers -------------------------------------------------------------------
 
 
-def test_the_script_holds_the_numbers_of_the_package():
-    manifest, data = weights.read(OWN)
-    assert (manifest, data) == packed()
+def test_the_numbers_for_the_page_are_those_of_the_model():
+    manifest, data = packed()
     state = dates_model().state_dict()
     assert [name for name, _ in manifest["shapes"]] == list(state)
     flat = torch.cat([x.flatten() for x in state.values()])
@@ -201,28 +196,12 @@ def test_the_script_holds_the_numbers_of_the_package():
 
 
 def test_the_script_is_light_and_safe():
-    script = weights.script(OWN)
+    script = live.model_script("dates")
     assert script.isascii()
     assert "</" not in script
     assert len(gzip.compress(script.encode(), 6)) <= HEAVIEST
     found = re.fullmatch(r"\(globalThis\.liveData \|\|= \{\}\)\.dates = (.*);\n", script)
     assert json.loads(found[1]) == DATA["translator"]()
-
-
-def test_other_files_are_refused(tmp_path):
-    path = tmp_path / "model.pt"
-    save_checkpoint(path, torch.nn.Linear(2, 3), config={})
-    with pytest.raises(ValueError, match=r"model\.pt: weight is not a plain float16 tensor"):
-        weights.read(path)
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("model/byteorder", "little")
-        file.writestr("model/data.pkl", pickle.dumps({"model": print}))
-    with pytest.raises(pickle.UnpicklingError, match=r"builtins\.print has no place in a file"):
-        weights.read(path)
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("model/byteorder", "big")
-    with pytest.raises(ValueError, match="not written on a little-endian machine"):
-        weights.read(path)
 
 
 # --- in Jupyter, the kernel's part -------------------------------------------------------------

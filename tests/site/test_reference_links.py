@@ -246,7 +246,8 @@ def test_a_name_that_leaves_the_reference_has_the_chapters_written(tmp_path):
 
 
 def finished(body: str) -> str:
-    page = f"<html><head><title>A</title></head><body><article>{body}</article></body></html>"
+    head = '<head><meta charset="utf-8" /><title>A</title></head>'
+    page = f"<html>{head}<body><article>{body}</article></body></html>"
     once = pages.finish(page, lambda _: (1, 1))
     assert pages.finish(once, lambda _: (1, 1)) == once
     return once

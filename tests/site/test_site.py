@@ -132,16 +132,34 @@ def test_fonts_hold_what_the_pages_show(site, pages):
 # --- the role colours -------------------------------------------------------------------------
 
 
-def test_role_colours_are_the_same_everywhere():
+def test_the_stylesheet_has_the_role_colours_of_the_pictures(site):
     from attention_core import plotting
 
     assert palette.ROLE_COLORS == plotting.ROLE_COLORS
     assert palette.ROLE_COLORS_DARK == plotting.ROLE_COLORS_DARK
-    css = (BOOK / "_static" / "book.css").read_text(encoding="utf-8")
-    both = re.findall(r"--role-(\w+): (#[0-9A-Fa-f]{6});", css)
-    half = len(both) // 2
-    assert dict(both[:half]) == palette.ROLE_COLORS
-    assert dict(both[half:]) == palette.ROLE_COLORS_DARK
+    css = (site / "_static" / "book.css").read_text(encoding="utf-8")
+    for where, colors in (
+        ("html", plotting.ROLE_COLORS),
+        ('html[data-theme="dark"]', plotting.ROLE_COLORS_DARK),
+    ):
+        (rule,) = re.findall(rf"^{re.escape(where)} {{ (--role-.*) }}$", css, re.MULTILINE)
+        assert dict(re.findall(r"--role-(\w+): (#\w{6});", rule)) == colors
+
+
+def test_role_colours_stand_in_one_place():
+    """Only live.css repeats them: Jupyter knows no stylesheet of the book."""
+    colors = {*palette.ROLE_COLORS.values(), *palette.ROLE_COLORS_DARK.values()}
+    for folder, ending in (("_static", "*.css"), ("_ext", "*.py"), ("attention_core", "*.py")):
+        for path in (BOOK / folder).rglob(ending):
+            if path != palette.SOURCE:
+                text = path.read_text(encoding="utf-8").upper().replace("TEXTCOLOR{#0072B2}", "")
+                assert not [color for color in colors if color in text], path
+
+
+@pytest.mark.parametrize("source", ["ROLES = {}", "ROLE_COLORS = make()", "ROLE_COLORS: dict"])
+def test_a_palette_that_cannot_be_read_is_an_error(source):
+    with pytest.raises(ValueError, match=r"plotting\.py must have a table ROLE_COLORS"):
+        palette.read(source, "ROLE_COLORS")
 
 
 def contrast(one: str, other: str) -> float:

@@ -140,7 +140,8 @@ def test_weight_counts_what_a_stylesheet_fetches(page, tmp_path):
 
 def test_finishing_a_page_twice_changes_nothing():
     raw = (
-        '<html><head><meta name="viewport" content="a" /><meta name="viewport" content="b" />'
+        '<html><head><meta charset="utf-8" />'
+        '<meta name="viewport" content="a" /><meta name="viewport" content="b" />'
         '<script src="_static/togglebutton.js"></script><script src="searchindex.js"></script>'
         "<script>let hint = 'a toggle of my own'</script>"
         "</head>"
@@ -176,9 +177,9 @@ def test_a_description_is_plain_text(text, said):
 
 def test_the_front_page_says_its_title_once():
     page = "<html><head><title>A &#8212; A</title></head><body></body>"
-    assert "<title>A</title>" in finish(page, lambda _: (1, 1))
+    assert "<title>A</title>" in finish(page, lambda _: (1, 1), "index")
     page = page.replace("A &#8212;", "B &#8212;")
-    assert "<title>B &#8212; A</title>" in finish(page, lambda _: (1, 1))
+    assert "<title>B &#8212; A</title>" in finish(page, lambda _: (1, 1), "index")
 
 
 def test_image_size(tmp_path):

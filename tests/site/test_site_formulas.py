@@ -11,7 +11,7 @@ THIN = '<mspace width="0.1667em" />'
 
 
 def drawn(latex: str, *, display: bool = True) -> str:
-    return re.sub(r' alttext="[^"]*"', "", convert(latex, display=display))
+    return re.sub(r' data-tex="[^"]*"', "", convert(latex, display=display))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,10 @@ def drawn(latex: str, *, display: bool = True) -> str:
         (r"\mathbf{QK}", "<mi>𝐐</mi><mi>𝐊</mi>"),
         (r"\boldsymbol{\theta}", "<mi>𝜽</mi>"),
         (r"\mathcal{L}", "<mi>ℒ</mi>"),
-        (r"\hat{y}", '<mover accent="true"><mi>y</mi><mo stretchy="false">ˆ</mo></mover>'),
+        # A mark that may not stretch floats above its letter in WebKit.
+        (r"\hat{y}", '<mover accent="true"><mi>y</mi><mo>ˆ</mo></mover>'),
+        (r"\tilde{h}", '<mover accent="true"><mi>h</mi><mo>˜</mo></mover>'),
+        (r"\widehat{ab}", '</mrow><mo stretchy="true">\u0302</mo></mover>'),
         (r"\overline{x+y}", '<mrow class="overline">'),
         (r"x'", '<mi>x</mi><mo lspace="0" rspace="0">′</mo>'),
         (r"a = -\infty", '<mo form="prefix">−</mo><mi mathvariant="normal">∞</mi>'),
@@ -58,7 +61,10 @@ def test_aligned_rows(name):
 
 
 def test_the_source_is_kept_for_readers_of_the_page():
-    assert 'alttext="a &lt; b"' in convert("a\n< b")
+    made = convert("a\n< b")
+    assert 'data-tex="a &lt; b"' in made
+    # WebKit makes alttext the name of the formula, and screen readers speak that LaTeX.
+    assert "alttext" not in made
 
 
 @pytest.mark.parametrize(

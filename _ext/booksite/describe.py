@@ -1,0 +1,39 @@
+"""What a page is about: its first sentences as plain text."""
+
+from __future__ import annotations
+
+import html
+import re
+
+LENGTH = 200  # characters that lists of pages show at most
+
+
+def plain(markup: str) -> str:
+    """Return the text of a piece of HTML."""
+    return html.unescape(re.sub(r"<[^>]*>", "", markup))
+
+
+def describe(body: str) -> str:
+    """Return the first sentences of a page, for those who meet it in a list."""
+    first = re.search(r"<article\b.*?<p>(.*?)</p>", body, flags=re.DOTALL)
+    if first is None:
+        return ""
+    raised = re.sub(r"<(?:sup|msup)\b.*?</(?:sup|msup)>", _raised, first[1], flags=re.DOTALL)
+    text = re.sub(r" \[[\d, ]+\]", "", " ".join(plain(raised).split()))  # citations
+    sentences = re.split(r"(?<=[.?!]) ", text.replace("et al..", "et al."))
+    said = sentences[0]
+    for sentence in sentences[1:]:
+        if len(said) + len(sentence) >= LENGTH:
+            break
+        said += " " + sentence
+    return said
+
+
+def _raised(match: re.Match[str]) -> str:
+    """Return a power as plain text, its digits and letters raised if Unicode has them so."""
+    parts = re.findall(r"<m\w+[^>]*>([^<]*)</m\w+>|<sup>([^<]*)</sup>", match[0])
+    if not parts:
+        return plain(match[0])
+    *base, power = [first or second for first, second in parts]
+    raised: str = power.translate(str.maketrans("0123456789nT", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿᵀ"))
+    return "".join(base) + raised
