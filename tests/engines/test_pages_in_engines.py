@@ -7,9 +7,17 @@ from engine_pages import FORMULAS
 from site_browser import NARROW, OVERFLOW, PHONE, WIDE
 
 # Folds are opened, so that what stands in them is looked at too.
-_LOADED = """() => {
-  const problems = [...window.wrong];
+_LOADED = """async () => {
   for (const fold of document.querySelectorAll('article details')) fold.open = true;
+  // A picture in a fold may be fetched only now.
+  await Promise.race([
+    new Promise(late => setTimeout(late, 20000)),
+    Promise.all([...document.images].map(image => {
+      image.loading = 'eager';
+      return image.decode().catch(() => {});
+    })),
+  ]);
+  const problems = [...window.wrong];
   for (const font of document.fonts)
     if (font.status === 'error') problems.push(`no font ${font.family}`);
   for (const image of document.images)

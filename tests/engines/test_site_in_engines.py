@@ -14,6 +14,8 @@ _CHAPTER = "chapters/01_dot_products.html"
 _TITLE = "() => document.querySelector('#search-results ul.search a')?.innerText"
 _FOUND = [("mask", "5. What may a word look at?"), ("早上好", "1. What does X·Xᵀ mean?")]
 _THEME = "() => document.documentElement.dataset.theme"
+_COMPLETE = """query => document.readyState === 'complete'
+  && decodeURIComponent(location.search).includes(query)"""
 _SHOWN = """selector => [...document.querySelectorAll(selector)]
   .findIndex(element => element.checkVisibility() && element.getBoundingClientRect().width)"""
 
@@ -32,8 +34,7 @@ class _Reader:
             self.tab.enter_frame()
             if query:
                 self.tab.js("query => { location.search = query; }", query)
-            ready = "query => document.readyState === 'complete' && location.search.includes(query)"
-            self.tab.wait(ready, query)
+            self.tab.wait(_COMPLETE, query)
 
     def click(self, selector: str) -> None:
         self.tab.click(self.tab.place(selector, self.tab.js(_SHOWN, selector)))
