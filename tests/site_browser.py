@@ -67,10 +67,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(site: Path, root: Path) -> Iterator[str]:
+def served(site: Path, root: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
     """Serve ``site`` as a project page is: below a folder of its own."""
     (root / "book").symlink_to(site.resolve(), target_is_directory=True)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(root))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/book/"
@@ -87,7 +87,7 @@ _SHIFT = """() => new Promise(done => {
   setTimeout(() => done(sum), 120);
 })"""
 
-_OVERFLOW = """() => {
+OVERFLOW = """() => {
   const page = document.scrollingElement;
   if (page.scrollWidth <= page.clientWidth) return [];
   const wide = [...document.querySelectorAll('body *')]
@@ -169,11 +169,11 @@ def visit(browser: Browser, address: str, *, width: int, thorough: bool = True) 
                     note(f"axe, {theme}", problem)
                 for problem in tab.evaluate(_CODE):
                     note(f"code, {theme}", problem)
-            for problem in tab.evaluate(_OVERFLOW):
+            for problem in tab.evaluate(OVERFLOW):
                 note("overflow", problem)
         if width == PHONE:
             tab.set_viewport_size({"width": NARROW, "height": 700})
-            for problem in tab.evaluate(_OVERFLOW):
+            for problem in tab.evaluate(OVERFLOW):
                 note("overflow", problem)
     finally:
         context.close()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r'data-live="(\w+)"')
 
 # NaN and infinities do not survive the way to Python as numbers.
-_READ = """root => {
+READ = """root => {
   const plain = x => typeof x === 'number' ? String(x)
     : Array.isArray(x) ? x.map(plain)
     : Object.fromEntries(Object.entries(x).map(([k, v]) => [k, plain(v)]));
@@ -32,7 +32,7 @@ _READ = """root => {
 
 
 def places(site: Path) -> list[tuple[Path, int, str]]:
-    """Every live figure of the site: its page, its place there, its module."""
+    """Return every live figure of the site: its page, its place there, its module."""
     found = []
     for path in sorted(site.rglob("*.html")):
         if "_static" not in path.parts:
@@ -56,8 +56,12 @@ def _at(tree: Any, path: str) -> float:
 
 
 def check(root: Locator, module: str) -> tuple[dict[str, Any], list[str]]:
-    """The state of a figure, and where its numbers are wrong or not what is written."""
-    read = root.evaluate(_READ)
+    """Return the state of a figure, and where its numbers are wrong or not what is written."""
+    return check_read(root.evaluate(READ), module)
+
+
+def check_read(read: dict[str, Any], module: str) -> tuple[dict[str, Any], list[str]]:
+    """Do the same with what ``READ`` gave in any browser."""
     numbers = _floats(read["numbers"])
     problems = differences(module, read["state"], numbers)
     for key, digits, text in read["shown"]:
@@ -68,6 +72,16 @@ def check(root: Locator, module: str) -> tuple[dict[str, Any], list[str]]:
         problems.append(f"{module} shows hardly any numbers")
     return read["state"], problems
 
+
+#: The keys that move a control, by its kind.
+KEYS = {
+    "range": ["ArrowRight", "ArrowLeft"],
+    "slider": ["ArrowUp", "ArrowLeft"],
+    "radio": ["ArrowDown", "Space"],
+    "checkbox": ["Space"],
+    "submit": ["Enter"],
+    "button": ["Enter", "Space"],
+}
 
 # --- one way of moving each kind of control, for each way of touching it ------------------
 
@@ -102,10 +116,7 @@ def moves(tab: Tab, control: Locator, way: str) -> Iterator[None]:
         yield
     elif way == "keyboard":
         control.focus()
-        keys = {"range": ["ArrowRight", "ArrowLeft"], "slider": ["ArrowUp", "ArrowLeft"],
-                "radio": ["ArrowDown", "Space"], "checkbox": ["Space"],
-                "submit": ["Enter"], "button": ["Enter", "Space"]}  # fmt: skip
-        for key in keys[kind]:
+        for key in KEYS[kind]:
             tab.keyboard.press(key)
             yield
     elif kind == "range":
