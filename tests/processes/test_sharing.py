@@ -1,4 +1,4 @@
-"""sharing.py and processes.py: shared work equals one process, and every process ends."""
+"""Attention shared by processes: equal to one process, and every process ends."""
 
 import os
 import signal
@@ -307,6 +307,15 @@ def test_the_command_starts_its_own_processes(monkeypatch, capsys):
     main(["--processes", "2"])
     assert calls == [(sharing.report, 2)]
     assert capsys.readouterr().out == "first\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [("0", "must be at least 1, got 0"), ("x", "must be an integer, got 'x'")]
+)
+def test_an_impossible_number_of_processes_is_a_usage_error(capsys, number, text):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--processes", number])
+    assert f"argument --processes: {text}" in capsys.readouterr().err
 
 
 @linux
