@@ -1,35 +1,117 @@
-"""Patience for the checking cells of the book's exercises."""
+"""Checks of the book's exercises: they answer in sentences and accept right answers only."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import torch
+from torch import Tensor
+
 
 def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Let a checking function speak in sentences only.
+    """Make a function that checks an answer reply in sentences only.
 
-    An answer that is still the dots of the exercise means "not yet". An answer of a form
-    that the check did not expect, two numbers for three, say, becomes a sentence too,
-    instead of a traceback.
+    - The dots of the exercise mean "not yet".
+    - An answer of a form that the check did not expect, two numbers instead of three for
+      example, becomes a sentence instead of a traceback.
+    - Arrays of numpy may be given, and be returned by a function that is the answer, in any
+      precision: the check sees numbers or tensors.
+    - Whatever the check says, an answer is not right if it, or what it returns when it is a
+      function, holds NaN, infinities, complex numbers or nothing at all, or if it has an axis
+      of length 1 in front, which broadcasting would hide from the check.
 
     >>> @checker
     ... def check(answer):
-    ...     return "Right." if sum(answer) == 1 else "They do not add up to 1."
+    ...     return "Right." if not abs(sum(answer) - 1) > 1e-6 else "They do not add up to 1."
     >>> check(...)
     'Your turn: replace the dots.'
     >>> check([0.5, 0.5])
     'Right.'
+    >>> check([0.5, float("nan")])
+    'Not right: the answer holds nan, which is no finite number.'
     >>> check(None)
     "This answer cannot be checked: 'NoneType' object is not iterable"
     """
 
     @wraps(check)
-    def patient(answer: Any) -> str:
+    def reply(answer: Any, *rest: Any, **options: Any) -> str:
         if answer is ...:
             return "Your turn: replace the dots."
+        seen = [answer]
+        given = _listening(answer, seen) if _is_function(answer) else _without_numpy(answer)
         try:
-            return check(answer)
+            verdict = check(given, *rest, **options)
         except Exception as error:
             return f"This answer cannot be checked: {str(error) or type(error).__name__}"
+        problem = next(filter(None, map(_problem, seen)), None)
+        return f"Not right: {problem}." if problem and verdict.startswith("Right") else verdict
 
-    return patient
+    return reply
+
+
+def _is_function(answer: Any) -> bool:
+    return callable(answer) and not isinstance(answer, (type, Tensor))
+
+
+def _listening(function: Callable[..., Any], seen: list[Any]) -> Callable[..., Any]:
+    """The function, whose results are noted in ``seen`` and handed on as tensors."""
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        result = _without_numpy(result)
+        if isinstance(result, Tensor) and result.is_floating_point():
+            result = result.to(torch.get_default_dtype())
+        seen.append(result)
+        return result
+
+    return called
+
+
+def _without_numpy(answer: Any) -> Any:
+    """An array as a tensor, and one of no axes as a number; all else as it is."""
+    if type(answer).__module__ != "numpy":
+        return answer
+    return answer.item() if answer.ndim == 0 else torch.as_tensor(answer)
+
+
+def _problem(answer: Any) -> str | None:
+    """What makes an answer wrong whatever was asked; None if nothing does."""
+    parts = answer if isinstance(answer, (list, tuple)) else [answer]
+    if not parts:
+        return "the answer is empty"
+    if isinstance(answer, (list, tuple)) and len(parts) == 1 and _axes(parts[0]) > 0:
+        return "the answer has an axis too many"
+    return next(filter(None, map(_problem_of_part, parts)), None)
+
+
+def _problem_of_part(part: Any) -> str | None:
+    if isinstance(part, (list, tuple)):
+        return next(filter(None, map(_problem_of_part, part)), None)
+    numbers = _numbers(part)
+    if numbers is None:
+        return None  # a text, a function or nothing: the check has judged it
+    if numbers.numel() == 0:
+        return "the answer is empty"
+    if numbers.dim() > 1 and numbers.shape[0] == 1:
+        return f"the answer has an axis too many, its shape is {tuple(numbers.shape)}"
+    if numbers.is_complex():
+        return "the answer holds a complex number"
+    if numbers.is_floating_point() and not numbers.isfinite().all():
+        value = numbers[~numbers.isfinite()].flatten()[0].item()
+        return f"the answer holds {value}, which is no finite number"
+    return None
+
+
+def _axes(part: Any) -> int:
+    if isinstance(part, (list, tuple)):
+        return 1
+    numbers = _numbers(part)
+    return 0 if numbers is None else numbers.dim()
+
+
+def _numbers(part: Any) -> Tensor | None:
+    try:
+        return torch.as_tensor(part)
+    except (TypeError, ValueError, RuntimeError):
+        return None

@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attention_core import _checks
+from attention_core._arguments import count, device_name, share
 from attention_core.dates import SOURCE, TARGET, DateBatches
 from attention_core.distributed import processes
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
@@ -41,8 +42,6 @@ WARMUP = 400
 NUM_HEADS = 4
 #: Options that may differ when a run is resumed. All others are stored and compared.
 FREE_OPTIONS = frozenset({"device", "checkpoint", "resume", "stop", "save", "command"})
-#: The largest seed that torch takes on all devices, and far more than any other count.
-LARGEST = 2**63 - 1
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -58,34 +57,32 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--model", choices=MODELS, default="transformer")
     parser.add_argument("--d-model", type=_width, default=64, help="width (default: %(default)s)")
     # There are always new examples, so nothing can be learned by heart.
-    parser.add_argument("--dropout", type=_share, default=0.0, help="(default: %(default)s)")
+    parser.add_argument("--dropout", type=share, default=0.0, help="(default: %(default)s)")
+    parser.add_argument("--label-smoothing", type=share, default=0.1, help="(default: %(default)s)")
     parser.add_argument(
-        "--label-smoothing", type=_share, default=0.1, help="(default: %(default)s)"
-    )
-    parser.add_argument(
-        "--steps", type=_count, default=2000, help="updates in all (default: %(default)s)"
+        "--steps", type=count, default=2000, help="updates in all (default: %(default)s)"
     )
     parser.add_argument(
         "--batch-size",
-        type=partial(_count, maximum=2**16),
+        type=partial(count, maximum=2**16),
         default=64,
         help="pairs per update (default: %(default)s)",
     )
     parser.add_argument(
         "--seed",
-        type=partial(_count, minimum=0),
+        type=partial(count, minimum=0),
         default=0,
         help="of weights, batches and dropout (default: %(default)s)",
     )
     parser.add_argument(
-        "--device", type=_device, help="cpu or cuda (default: cuda if there is one)"
+        "--device", type=device_name, help="cpu or cuda (default: cuda if there is one)"
     )
     parser.add_argument("--checkpoint", type=Path, help="file to write, ten times in a run")
     parser.add_argument(
         "--resume", action="store_true", help="go on from the checkpoint, if it exists"
     )
     parser.add_argument(
-        "--stop", type=_count, help="stop after this update; --resume goes on from there"
+        "--stop", type=count, help="stop after this update; --resume goes on from there"
     )
     parser.add_argument(
         "--save", type=Path, help="file for the finished model, in half precision, with its sizes"
@@ -94,46 +91,13 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def _count(text: str, minimum: int = 1, maximum: int = LARGEST) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be an integer, got {text!r}") from None
-    if number < minimum:
-        raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {number}")
-    if number > maximum:
-        raise argparse.ArgumentTypeError(f"must be at most {maximum}, got {number}")
-    return number
-
-
 def _width(text: str) -> int:
-    number = _count(text, maximum=2**12)
+    number = count(text, maximum=2**12)
     if number % NUM_HEADS:
         raise argparse.ArgumentTypeError(
             f"must be divisible by the number of heads, {NUM_HEADS}, got {number}"
         )
     return number
-
-
-def _share(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
-    if not 0.0 <= number <= 1.0:
-        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
-    return number
-
-
-def _device(text: str) -> str:
-    try:
-        torch.zeros(1, device=text).item()  # a device without numbers, meta, fails here
-    except Exception as error:
-        reason = str(error).partition("\n")[0]
-        raise argparse.ArgumentTypeError(
-            f"must be a device of this machine, cpu for example, got {text!r}: {reason}"
-        ) from None
-    return text
 
 
 def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:

@@ -28,8 +28,8 @@ from attention_core.dates import TARGET, DateBatches
 from attention_core.train import MODELS, build, learning_rate
 
 TABLE = Path(__file__).parent.parent / "attention_core" / "data" / "why_attention.json"
-TRAINED_ON, EXAMINED_ON = (1, 2, 3), (1, 2, 3, 4, 5, 6)  # dates in one text
-STEPS, LONG, WIDTH, BATCH, EXAMINED = 3000, 12_000, 64, 64, 500
+TRAINED_ON, EVALUATED_ON = (1, 2, 3), (1, 2, 3, 4, 5, 6)  # dates in one text
+STEPS, LONG, WIDTH, BATCH, HELD_OUT = 3000, 12_000, 64, 64, 500
 SCALES, SEEDS = (0.5, 1.0, 2.0), (0, 1, 2)
 LENGTHS, LAYER_WIDTH, KERNEL, RADIUS = (16, 32, 64, 128, 256, 512, 1024, 2048), 128, 3, 8
 
@@ -65,13 +65,13 @@ def write(part: str, content: dict[str, Any]) -> None:
     TABLE.write_text(lines + "\n", encoding="utf-8")
 
 
-def examined(split: str, dates: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def held_out(split: str, dates: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
     batches = DateBatches(split, 100, seed=0, pool=1, parts=dates)
-    return [batches[n] for n in range(EXAMINED // 100)]
+    return [batches[n] for n in range(HELD_OUT // 100)]
 
 
 def trained(model: str, scale: float, seed: int, steps: int) -> dict[str, Any]:
-    """One model from its first weights to its marks."""
+    """Train and evaluate one model."""
     torch.manual_seed(seed)
     translator = build(model, WIDTH)
     losses = fit(
@@ -83,8 +83,8 @@ def trained(model: str, scale: float, seed: int, steps: int) -> dict[str, Any]:
         clip=1.0,
     )
     ids = {"bos_id": TARGET.BOS, "eos_id": TARGET.EOS}
-    validation = [evaluate(translator, examined("validation", n), **ids).exact for n in TRAINED_ON]
-    marks = [evaluate(translator, examined("test", n), **ids) for n in EXAMINED_ON]
+    validation = [evaluate(translator, held_out("validation", n), **ids).exact for n in TRAINED_ON]
+    scores = [evaluate(translator, held_out("test", n), **ids) for n in EVALUATED_ON]
     return {
         "model": model,
         "scale": scale,
@@ -93,8 +93,8 @@ def trained(model: str, scale: float, seed: int, steps: int) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in translator.parameters()),
         "loss": round(sum(losses[-100:]) / 100, 4),
         "validation": round(sum(validation) / len(validation), 4),
-        "exact": [mark.exact for mark in marks],
-        "tokens": [round(mark.tokens, 4) for mark in marks],
+        "exact": [score.exact for score in scores],
+        "tokens": [round(score.tokens, 4) for score in scores],
     }
 
 
@@ -103,12 +103,12 @@ def lengths() -> None:
     content = read().get("lengths", {})
     settings = {
         "trained_on": TRAINED_ON,
-        "dates": EXAMINED_ON,
+        "dates": EVALUATED_ON,
         "source_length": [
-            round(sum((src != 0).sum().item() for src, _ in examined("test", n)) / EXAMINED, 1)
-            for n in EXAMINED_ON
+            round(sum((src != 0).sum().item() for src, _ in held_out("test", n)) / HELD_OUT, 1)
+            for n in EVALUATED_ON
         ],
-        "examined": EXAMINED,
+        "examined": HELD_OUT,
         "d_model": WIDTH,
         "batch_size": BATCH,
     }

@@ -1,4 +1,4 @@
-"""One function in several processes on this machine, which end whatever happens.
+"""Run one function in several processes on this machine, and end them whatever happens.
 
 The processes talk through torch.distributed's gloo on the loopback interface and find each
 other through a file, so nothing can be reached from another machine. Torch's own launcher
@@ -27,7 +27,7 @@ from attention_core import _checks
 
 
 def processes() -> tuple[int, int]:
-    """This process's number and how many train together: (0, 1) for one that is alone.
+    """Return the rank of this process and the number of processes; (0, 1) without a group.
 
     >>> processes()
     (0, 1)
@@ -40,18 +40,18 @@ def processes() -> tuple[int, int]:
 def run_processes(
     function: Callable[..., Any], number: int, *args: Any, timeout: float = 60.0
 ) -> list[Any]:
-    """Call ``function(*args)`` in ``number`` processes; returns what each of them returns.
+    """Call ``function(*args)`` in ``number`` processes and return the results in a list.
 
-    In each there is a group: ``torch.distributed.get_rank()`` tells which one it is. Each has
-    one thread and the caller's default dtype, and what it prints is dropped. When this
-    function returns or raises, all of them have ended; they also end when the caller's process
-    does, be it killed.
+    The processes form a group: ``torch.distributed.get_rank()`` returns the number of each.
+    Each has one thread and the caller's default dtype; its printed output is discarded. All
+    of them have ended when this function returns or raises, and they end when the caller's
+    process does, even if it is killed.
 
     Args:
         function: one that a module defines, so that another process can import it
         number: how many processes
         args: what pickle can send; each process gets a copy
-        timeout: seconds until all are stopped
+        timeout: seconds after which all are stopped
 
     Raises:
         ValueError: function cannot be imported by another process, number is below 1, or
@@ -99,7 +99,7 @@ def _check_importable(function: Callable[..., Any]) -> None:
 
 
 def loopback() -> str:
-    """The name of the network interface that leads nowhere but to this machine.
+    """Return the name of the loopback interface, which reaches this machine only.
 
     >>> loopback() in ("lo", "lo0") or sys.platform == "win32"
     True
@@ -132,7 +132,7 @@ def _start(folder: Path, rank: int, number: int) -> subprocess.Popen[bytes]:
 
 
 def _wait(folder: Path, running: list[subprocess.Popen[bytes]], timeout: float) -> None:
-    """Until all have ended well."""
+    """Wait until all have ended without an error."""
     deadline = time.monotonic() + timeout
     while True:
         codes = [process.poll() for process in running]
@@ -149,7 +149,7 @@ def _wait(folder: Path, running: list[subprocess.Popen[bytes]], timeout: float) 
 
 
 def _failure(folder: Path, codes: list[int | None]) -> str:
-    """What the first process to fail has to say; the others fail because it is gone."""
+    """The error of the process that failed first; the others fail because it is gone."""
 
     def order(rank: int) -> int:
         path = folder / f"error-{rank}"
@@ -166,7 +166,7 @@ def _failure(folder: Path, codes: list[int | None]) -> str:
 
 
 def _main(*arguments: str) -> None:
-    """What each process does from its start to its end."""
+    """The main program of each process."""
     folder, rank, number = Path(arguments[0]), int(arguments[1]), int(arguments[2])
     threading.Thread(target=_end_with_the_caller, args=(folder,), daemon=True).start()
     try:
@@ -181,7 +181,7 @@ def _main(*arguments: str) -> None:
         )
         result = pickle.dumps(function(*args))
         (folder / f"result-{rank}").write_bytes(result)
-        dist.barrier()  # who leaves early closes connections that others still use
+        dist.barrier()  # a process that ends early closes connections that others still use
         dist.destroy_process_group()
     except BaseException:
         part = folder / f"part-{rank}"

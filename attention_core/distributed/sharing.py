@@ -31,6 +31,7 @@ from torch.distributed.tensor.parallel import (
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from attention_core._arguments import count
 from attention_core.attention import MultiHeadAttention
 from attention_core.blockwise import Summary, merge, mixture, summarize
 from attention_core.distributed.launch import loopback, processes, run_processes
@@ -38,13 +39,13 @@ from attention_core.functional import scaled_dot_product_attention
 
 
 class Share(NamedTuple):
-    """What one process has in the end.
+    """The results of one process.
 
     Args:
-        output: of all sentences and queries, or, if sentences are shared, of its own
-        gradients: of output.square().mean(), whole, by name; for keys and values its own rows
-        held: how many numbers it keeps of what is shared
-        sent: how many numbers it hands over to be sent, forward and backward
+        output: for all sentences and queries; if sentences are shared, for its own
+        gradients: of output.square().mean(), by name; for shared keys and values its own rows
+        held: how many of the shared numbers it stores
+        sent: how many numbers it sends, in the forward and in the backward pass
     """
 
     output: Tensor
@@ -54,7 +55,7 @@ class Share(NamedTuple):
 
 
 def alone(attend: MultiHeadAttention, x: Tensor) -> Share:
-    """What one process finds: self-attention and the gradients of its mean square.
+    """Compute self-attention, and the gradients of its mean square, in one process.
 
     Shape:
         x: (B, L, d_model)
@@ -69,10 +70,10 @@ def alone(attend: MultiHeadAttention, x: Tensor) -> Share:
 
 
 def by_heads(attend: MultiHeadAttention, x: Tensor) -> Share:
-    """Each process has some of the heads: rows of W_q, W_k, W_v, columns of W_o.
+    """Share the heads: each process has rows of W_q, W_k, W_v and columns of W_o.
 
-    The outputs of all heads are added up, so each process needs to wait once on the way
-    there, and once for each of query, key and value on the way back.
+    The outputs of all heads are added up. So each process waits for the others once in the
+    forward pass, and once for each of query, key and value in the backward pass.
 
     Shape:
         x: (B, L, d_model), the same in all processes
@@ -103,11 +104,11 @@ def by_heads(attend: MultiHeadAttention, x: Tensor) -> Share:
 
 
 def by_sentences(attend: MultiHeadAttention, x: Tensor, weighted: bool = True) -> Share:
-    """Each process has some of the sentences and a whole copy of the module.
+    """Share the sentences: each process has some of them and a copy of the whole module.
 
-    Torch's DistributedDataParallel takes the mean of the processes' gradients, which is right
-    if they have equally many sentences. ``weighted`` counts each process as often as it has
-    sentences, which is right always.
+    Torch's DistributedDataParallel averages the gradients of the processes, which is right
+    if all have equally many sentences. ``weighted`` weights each process by its number of
+    sentences, which is always right.
 
     Shape:
         x: (B, L, d_model), the same in all processes
@@ -134,14 +135,14 @@ def by_sentences(attend: MultiHeadAttention, x: Tensor, weighted: bool = True) -
 
 
 def by_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Share:
-    """Each process has some of the keys and values, and a `Summary` is what it sends.
+    """Share the keys and values: each process has some of them and sends a `Summary`.
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
         mask: bool, broadcastable to (..., L, S)
 
-    Source: Milakov and Gimelshein 2018, section 3.1, for the merge; Liu et al. 2023 send
-    the keys round instead, and share out the queries as well.
+    Source: Milakov and Gimelshein 2018, section 3.1, for the merge. Liu et al. 2023 pass
+    the keys from process to process instead, and share the queries as well.
     """
     rank, number = processes()
     own_k, own_v = (x.detach().tensor_split(number, dim=-2)[rank].clone() for x in (k, v))
@@ -155,10 +156,10 @@ def by_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Shar
         dist.all_gather(received, message)
     widths = [1, 1, message.shape[-1] - 2]
     parts = [Summary(*torch.split(x, widths, dim=-1)) for x in received]
-    parts[rank] = own  # the same numbers, which know where they come from
+    parts[rank] = own  # the same numbers, with their graph for the backward pass
     output = mixture(reduce(merge, parts))
-    # Every process knows the whole output, so the gradients of its own keys are whole. Of
-    # the queries' each has a part.
+    # Every process has the whole output, so the gradients of its own keys are complete.
+    # Those of the queries are sums over all processes.
     _backward(output)
     with Traffic() as backward:
         dist.all_reduce(d_q := _grad(q))
@@ -168,10 +169,10 @@ def by_keys(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Shar
 
 
 class Traffic(TorchDispatchMode):
-    """Counts the numbers that this process hands over to be sent to others.
+    """Count the numbers that this process sends to others.
 
-    How they travel is another matter: gloo may send a number more than once when there are
-    more than two processes.
+    Each number counts once, although gloo may send it several times when there are more than
+    two processes.
 
     >>> with Traffic() as traffic:
     ...     _ = torch.zeros(3) + 1
@@ -215,7 +216,7 @@ def _numel(module: torch.nn.Module) -> int:
 
 
 def example() -> tuple[MultiHeadAttention, Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """A module, sentences for it, and q, k, v, the same in every process; all float64.
+    """Make a module, sentences for it, and q, k, v, the same in every process; all float64.
 
     Shape:
         the module: d_model 12, 4 heads    x: (4, 5, 12)    q: (2, 5, 3)    k, v: (2, 7, 3)
@@ -233,7 +234,7 @@ def example() -> tuple[MultiHeadAttention, Tensor, tuple[Tensor, Tensor, Tensor]
 
 
 def difference(a: Tensor, b: Tensor) -> float:
-    """The largest difference between two tensors of one shape.
+    """Return the largest difference between two tensors of one shape.
 
     >>> difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))
     0.5
@@ -242,7 +243,7 @@ def difference(a: Tensor, b: Tensor) -> float:
 
 
 def report() -> str:
-    """Run the three ways on the `example`, in the group that there is, and compare."""
+    """Compare the three ways, run in the current group on the `example`, with one process."""
     attend, x, (q, k, v) = example()
     rank, number = processes()
     one, lines = alone(attend, x), []
@@ -264,14 +265,14 @@ def _line(name: str, wrong: float, share: Share) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run `report` in a group and print what process 0 finds.
+    """Run `report` in a group and print the result of process 0.
 
     >>> main(["--processes", "0"])
     Traceback (most recent call last):
-    ValueError: number must be at least 1, got 0
+    SystemExit: 2
     """
     parser = argparse.ArgumentParser(prog="python -m attention_core.distributed")
-    parser.add_argument("--processes", type=int, default=2, help="(default: %(default)s)")
+    parser.add_argument("--processes", type=count, default=2, help="(default: %(default)s)")
     parser.add_argument("--store", help="under torchrun: a new file through which they meet")
     options = parser.parse_args(argv)
     if not dist.is_torchelastic_launched():

@@ -6,16 +6,18 @@ import matplotlib as mpl
 import nbformat
 import pytest
 import torch
+from answer_forms import forms, right_answer, spoiled
 from chapter_form import read, write
 from chapter_runner import Ran, run, unchanged_settings
 from wrong_answers import WRONG
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
+PATHS = {path.stem: path for path in CHAPTERS}
 
 
-@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem, scope="module")
 def chapter(request):
-    """(name, the chapter after a run); its settings last as long as the test."""
+    """(name, the chapter after a run); its settings last as long as its tests."""
     path = request.param
     with unchanged_settings(path.parent):
         yield path.stem, run(path)
@@ -57,6 +59,36 @@ def test_checks_tell_right_from_wrong(chapter):
     name, ran = chapter
     found = find_problems(ran, WRONG.get(name, {}))
     assert not found, f"\n{name}: " + f"\n{name}: ".join(found)
+
+
+#: Exercises whose answer is a function that returns no numbers: a law, or true or false.
+NO_NUMBERS = {("09_transformer", 3), ("10_translation", 3), ("12_bug_museum", 3)}
+
+
+def test_a_right_answer_is_right_in_every_form(chapter):
+    name, ran = chapter
+    refused = []
+    for number in ran.exercises:
+        if (name, number) in NO_NUMBERS:
+            continue
+        answer = right_answer(PATHS[name], ran.namespace, number)
+        for form, given in forms(answer):
+            if not accepted(verdict := ran.verdict(number, given)):
+                refused.append(f"exercise {number}, {form}: {verdict}")
+    assert not refused, f"\n{name}: " + f"\n{name}: ".join(refused)
+
+
+def test_a_spoiled_answer_is_never_right(chapter):
+    name, ran = chapter
+    called_right = []
+    for number in ran.exercises:
+        if (name, number) in NO_NUMBERS:
+            continue
+        answer = right_answer(PATHS[name], ran.namespace, number)
+        for form, given in spoiled(answer):
+            if accepted(ran.verdict(number, given)):
+                called_right.append(f"exercise {number}, {form}")
+    assert not called_right, f"\n{name}: " + f"\n{name}: ".join(called_right)
 
 
 def test_wrong_answers_belong_to_chapters():

@@ -22,9 +22,9 @@ def script(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_file_location("why_attention", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    for name, value in {"STEPS": 2, "LONG": 3, "WIDTH": 8, "EXAMINED": 100}.items():
+    for name, value in {"STEPS": 2, "LONG": 3, "WIDTH": 8, "HELD_OUT": 100}.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module, "EXAMINED_ON", (1, 2))
+    monkeypatch.setattr(module, "EVALUATED_ON", (1, 2))
     monkeypatch.setattr(module, "LENGTHS", (16, 32))
     monkeypatch.setattr(module, "TABLE", tmp_path / "table.json")
     monkeypatch.setattr(sys, "argv", ["why_attention.py", "lengths"])
@@ -61,11 +61,11 @@ def test_the_table_comes_from_the_settings_of_the_script(monkeypatch, script):
     text = (ROOT / "benchmarks" / "why_attention.py").read_text(encoding="utf-8")
     lengths, layers = table["lengths"], table["layers"]
     s = lengths["settings"]
-    assert f"TRAINED_ON, EXAMINED_ON = {tuple(s['trained_on'])}, {tuple(s['dates'])}" in text
+    assert f"TRAINED_ON, EVALUATED_ON = {tuple(s['trained_on'])}, {tuple(s['dates'])}" in text
     normal = min(run["steps"] for run in lengths["runs"])
     long = max(run["steps"] for run in lengths["runs"])
     numbers = f"{normal}, {long:_}, {s['d_model']}, {s['batch_size']}, {s['examined']}"
-    assert f"STEPS, LONG, WIDTH, BATCH, EXAMINED = {numbers}" in text
+    assert f"STEPS, LONG, WIDTH, BATCH, HELD_OUT = {numbers}" in text
     s = layers["settings"]
     ns = tuple(row["n"] for row in layers["rows"])
     widths = f"LENGTHS, LAYER_WIDTH, KERNEL, RADIUS = {ns}, {s['d']}, {s['kernel']}, {s['radius']}"

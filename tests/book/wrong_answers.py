@@ -12,6 +12,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "divided by the root of d_k first": "torch.softmax(X @ new / root, dim=0)",
             "weights of another token": "weights[0]",
             "two numbers": "[0.1, 0.9]",
+            "the right weights in reverse order": "torch.softmax(X @ new, dim=0).flip(0)",
         },
         2: {
             "the bare formula": "lambda s: torch.exp(s) / torch.exp(s).sum()",

@@ -169,8 +169,8 @@ def test_a_split_has_days_of_all_years_months_and_weekdays(split):
         assert min(counts.values()) >= least
 
 
-def test_the_splits_are_the_same_on_every_machine():
-    # A model is examined on days it has not seen only if this never changes.
+def test_the_splits_are_those_of_every_other_machine():
+    # A model is evaluated on held-out days only if this never changes.
     lists = [" ".join(map(str, days_of(split))).encode() for split in SPLITS]
     assert [crc32(days) for days in lists] == [987545127, 3045927607, 1096451602]
 

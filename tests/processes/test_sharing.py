@@ -309,6 +309,15 @@ def test_the_command_starts_its_own_processes(monkeypatch, capsys):
     assert capsys.readouterr().out == "first\n"
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [("0", "must be at least 1, got 0"), ("x", "must be an integer, got 'x'")]
+)
+def test_an_impossible_number_of_processes_is_a_usage_error(capsys, number, text):
+    with pytest.raises(SystemExit, match="2"):
+        main(["--processes", number])
+    assert f"argument --processes: {text}" in capsys.readouterr().err
+
+
 @linux
 def test_under_torchrun_nothing_listens_but_on_loopback_either(tmp_path):
     """The command of the module's docstring, watched while it runs."""
