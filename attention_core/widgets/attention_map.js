@@ -303,7 +303,12 @@ const build = (view) => [
             ? rebuiltPart(
                 own,
                 (_, { kind }) => [kind],
-                (_, __, { kind }) => make("p.live-introduction", {}, Object.hasOwn(INTRODUCTIONS, kind) ? INTRODUCTIONS[kind] : ""),
+                (_, __, { kind }) =>
+                  make(
+                    "p.live-introduction",
+                    {},
+                    Object.hasOwn(INTRODUCTIONS, kind) ? INTRODUCTIONS[kind] : "",
+                  ),
               )
             : null,
           thumbs(own, maps),
