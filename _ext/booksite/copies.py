@@ -59,6 +59,11 @@ def _fenced(source: str) -> str:
     return f"{fence}python\n{source}\n{fence}"
 
 
+def _details(match: re.Match[str]) -> str:
+    title = html.escape(match[2], quote=False)
+    return f"<details>\n<summary>{title}</summary>\n\n{match[3]}\n\n</details>"
+
+
 def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str:
     """A Markdown cell of a notebook in ``folder``, in plain Markdown."""
 
@@ -72,12 +77,7 @@ def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str
         return f"]({site}{page}.html{match[3] or ''})" if site else match[0]
 
     text = _INCLUDED.sub(lambda m: _fenced(_source(folder / m[1], m[2])), text)
-    text = _FOLDED.sub(
-        lambda m: (
-            f"<details>\n<summary>{html.escape(m[2], quote=False)}</summary>\n\n{m[3]}\n\n</details>"
-        ),
-        text,
-    )
+    text = _FOLDED.sub(_details, text)
     text = _LINKED.sub(linked, _CITED.sub(cited, text))
     if left := _LEFT.search(text):
         raise ExtensionError(f"a notebook for download would show {left[0]!r}")

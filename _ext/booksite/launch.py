@@ -55,10 +55,9 @@ def repository(root: Path, environment: Mapping[str, str]) -> Repository | None:
     """The repository that the CI names, or the one that the current branch is pushed to."""
     if named := environment.get("GITHUB_REPOSITORY"):
         kind, _, branch = environment.get("GITHUB_REF", "").partition("refs/heads/")
-        here = environment.get("GITHUB_SERVER_URL") == "https://github.com" and _NAME.fullmatch(
-            named
-        )
-        return Repository(named, branch, "HEAD") if here and branch and not kind else None
+        here = environment.get("GITHUB_SERVER_URL") == "https://github.com"
+        known = here and branch and not kind and _NAME.fullmatch(named)
+        return Repository(named, branch, "HEAD") if known else None
     upstream = _git(root, "rev-parse", "--symbolic-full-name", "@{upstream}")
     remote, _, branch = upstream.removeprefix("refs/remotes/").partition("/")
     found = _REMOTE.fullmatch(_git(root, "remote", "get-url", remote)) if branch else None

@@ -50,12 +50,13 @@ def test_a_description_is_an_attribute_and_no_more():
 
 def test_a_picture_whose_words_hold_signs_of_html_keeps_them_and_gets_its_size():
     asked = []
-    image = """<img alt="a > b, src=&quot;x&quot; width='3'" src="b&amp;c.png">"""
+    image = """<img alt="a > b, src=&quot;x&quot; width='3'" hidden src="b&amp;c.png">"""
     made = finish(page(f"<p>{image}</p>"), lambda source: asked.append(source) or (4, 2))
     (given,) = (given for tag, given in Reader(made).tags if tag == "img")
     assert asked == ["b&c.png"]
     assert given == {
-        "alt": """a > b, src="x" width='3'""", "src": "b&c.png", "width": "4", "height": "2",
+        "alt": """a > b, src="x" width='3'""", "hidden": None, "src": "b&c.png",
+        "width": "4", "height": "2",
     }  # fmt: skip
 
 
