@@ -12,6 +12,7 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from sphinx.errors import ExtensionError
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
-_ADDRESS = re.compile(r'https?://[^\s"\'<>\\]+')
+# It stands in HTML, XML, Markdown and Python: no sign that could end its place there.
+_ADDRESS = re.compile(r"https?://[\w.~:/%@!&=+,;-]+", re.ASCII)
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 PREVIEW = "_static/preview.png"
 
@@ -34,13 +36,16 @@ def site_url(environment: Mapping[str, str] = os.environ) -> str:
     """The address, with a slash at its end; empty where it is not known."""
     url = environment.get("BOOK_URL", "")
     if url and not _ADDRESS.fullmatch(url):
-        raise ExtensionError(f"BOOK_URL must be an address that begins with http, got {url!r}")
+        raise ExtensionError(
+            "BOOK_URL must be an address that begins with http, without a query or a fragment, "
+            f"its other signs as %XX, got {url!r}"
+        )
     return f"{url.rstrip('/')}/" if url else ""
 
 
 def of_page(url: str, page: str) -> str:
     """The address of a page; that of the front page is the site's own."""
-    return url if page == "index" else f"{url}{page}.html"
+    return url if page == "index" else f"{url}{quote(page)}.html"
 
 
 def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str) -> str:

@@ -8,6 +8,7 @@ the package is. Code and outputs are the same to the byte.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -50,6 +51,19 @@ def _source(path: Path, name: str) -> str:
     return "\n".join(analyzer.code.splitlines()[first - 1 : last])
 
 
+def _fenced(source: str) -> str:
+    """Return source as a block of Markdown, between fences that do not stand in it."""
+    fence = "```"
+    while fence in source:
+        fence += "`"
+    return f"{fence}python\n{source}\n{fence}"
+
+
+def _details(match: re.Match[str]) -> str:
+    title = html.escape(match[2], quote=False)
+    return f"<details>\n<summary>{title}</summary>\n\n{match[3]}\n\n</details>"
+
+
 def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str:
     """A Markdown cell of a notebook in ``folder``, in plain Markdown."""
 
@@ -62,10 +76,8 @@ def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str
         page = match[2] if match[1] else f"{folder.name}/{match[2]}"
         return f"]({site}{page}.html{match[3] or ''})" if site else match[0]
 
-    text = _INCLUDED.sub(lambda m: f"```python\n{_source(folder / m[1], m[2])}\n```", text)
-    text = _FOLDED.sub(
-        lambda m: f"<details>\n<summary>{m[2]}</summary>\n\n{m[3]}\n\n</details>", text
-    )
+    text = _INCLUDED.sub(lambda m: _fenced(_source(folder / m[1], m[2])), text)
+    text = _FOLDED.sub(_details, text)
     text = _LINKED.sub(linked, _CITED.sub(cited, text))
     if left := _LEFT.search(text):
         raise ExtensionError(f"a notebook for download would show {left[0]!r}")

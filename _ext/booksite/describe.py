@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import re
 
+# A sign of HTML inside quotation marks ends no tag.
+INSIDE_TAG = r"""(?:[^<>"']|"[^"]*"|'[^']*')*"""
+TAG = rf"<{INSIDE_TAG}>"
 LENGTH = 200  # characters that lists of pages show at most
 
 
 def plain(markup: str) -> str:
     """Return the text of a piece of HTML."""
-    return html.unescape(re.sub(r"<[^>]*>", "", markup))
+    return html.unescape(re.sub(TAG, "", markup))
 
 
 def describe(body: str) -> str:

@@ -8,6 +8,7 @@ deployment lays the site's copies.
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 BINDER, COLAB = "https://mybinder.org/v2/gh", "https://colab.research.google.com/github"
 # Both services read from this host. A name and a password in the address stay behind.
 _REMOTE = re.compile(
-    r"(?:https?://(?:[^/@]*@)?|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?"
+    r"(?:https?://(?:[^/@]*@)?|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?",
+    re.ASCII,
 )
+_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 ENVIRONMENT = ".binder/requirements.txt"
 
 
@@ -53,7 +56,8 @@ def repository(root: Path, environment: Mapping[str, str]) -> Repository | None:
     if named := environment.get("GITHUB_REPOSITORY"):
         kind, _, branch = environment.get("GITHUB_REF", "").partition("refs/heads/")
         here = environment.get("GITHUB_SERVER_URL") == "https://github.com"
-        return Repository(named, branch, "HEAD") if here and branch and not kind else None
+        known = here and branch and not kind and _NAME.fullmatch(named)
+        return Repository(named, branch, "HEAD") if known else None
     upstream = _git(root, "rev-parse", "--symbolic-full-name", "@{upstream}")
     remote, _, branch = upstream.removeprefix("refs/remotes/").partition("/")
     found = _REMOTE.fullmatch(_git(root, "remote", "get-url", remote)) if branch else None
@@ -82,7 +86,7 @@ def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str
             branch = quote(found.branch, safe="")
             made[page]["Binder"] = f"{BINDER}/{found.name}/{branch}?urlpath={place}"
         if copies:
-            made[page]["Colab"] = f"{COLAB}/{found.name}/blob/{quote(copies)}/{page}.ipynb"
+            made[page]["Colab"] = f"{COLAB}/{found.name}/blob/{quote(f'{copies}/{page}')}.ipynb"
     return {page: services for page, services in made.items() if services}
 
 
@@ -94,7 +98,7 @@ def imprint(found: Repository | None) -> str:
     )
     if found is None:
         return f"<p>{licence}</p>"
-    source = f"https://github.com/{found.name}"
+    source = html.escape(f"https://github.com/{found.name}")
     return (
         f'<p>{licence} <a href="{source}">The book\'s repository</a>, '
         f'<a href="{source}/issues">questions and mistakes</a>.</p>'

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from . import rewriting, scripts
 from .assets import ASSETS
-from .describe import describe, plain
+from .describe import INSIDE_TAG, describe, plain
 from .rewriting import Page, Rewriting, articles, having
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ CHINESE = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff0
 # Text of more characters than this may not fit on a phone: see mathml.FITS_A_PHONE.
 FITS_A_PHONE = 36
 
+_ATTRIBUTE = r"""\s([\w-]+)=(?:"([^"]*)"|'([^']*)')"""
 _SYSTEM_THEME = '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
 
 
@@ -64,27 +65,24 @@ def _described(match: re.Match[str], page: Page) -> str:
     return match[0] + tag
 
 
-def _attribute(tag: str, name: str) -> str | None:
-    match = re.search(rf'\s{name}="([^"]*)"', tag)
-    return html.unescape(match[1]) if match else None
-
-
 def _image(match: re.Match[str], page: Page) -> str:
     """Give an image its width and height, so that nothing moves when it arrives.
 
     The attributes give the shape; the stylesheet lets the image shrink with the page.
     """
-    tag = match[0]
-    source = _attribute(tag, "src") or ""
-    if re.search(r'\swidth="\d+"', tag) or ":" in source:
-        return tag
+    given = {
+        name: html.unescape(double or single)
+        for name, double, single in re.findall(_ATTRIBUTE, match[0])
+    }
+    source = given.get("src", "")
+    if given.get("width", "").isdigit() or ":" in source:
+        return match[0]
     wide, high = page.size(source)
-    style = _attribute(tag, "style") or ""
-    declared = re.search(r"\bwidth:\s*(\d+)(?:\.\d+)?px", style)
+    declared = re.search(r"\bwidth:\s*(\d+)(?:\.\d+)?px", given.get("style", ""))
     if declared:
         high = round(high * int(declared[1]) / wide)
         wide = int(declared[1])
-    tag = re.sub(r'\sstyle="[^"]*"', "", tag)
+    tag = re.sub(_ATTRIBUTE, lambda m: "" if m[1] == "style" else m[0], match[0])
     return re.sub(r"\s*/?>$", f' width="{wide}" height="{high}" />', tag)
 
 
@@ -175,10 +173,10 @@ REWRITINGS = (
     ),
     Rewriting(
         "drop links from pictures to themselves", "body",
-        r'<a class="[^"]*\binternal image-reference"[^>]*>(<img[^>]*>)\s*</a>',
+        rf'<a class="[^"]*\binternal image-reference"[^>]*>(<img\b{INSIDE_TAG}>)\s*</a>',
         r"\1", having(" internal image-reference"),
     ),
-    Rewriting("give pictures their size", "body", r"<img [^>]*>", _image, having("<img")),
+    Rewriting("give pictures their size", "body", rf"<img\b{INSIDE_TAG}>", _image, having("<img")),
     Rewriting(
         "let the keyboard reach wide code", "body",
         r"<pre>(.*?)</pre>", _preformatted, having("<pre"),

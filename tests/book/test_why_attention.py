@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import lock
 import pytest
 import torch
 
@@ -57,22 +58,21 @@ def test_the_table_has_the_form_that_the_script_writes(script, capsys):
 
 def test_the_table_comes_from_the_settings_of_the_script(monkeypatch, script):
     table = json.loads(COMMITTED.read_text(encoding="utf-8"))
-    monkeypatch.undo()
-    text = (ROOT / "benchmarks" / "why_attention.py").read_text(encoding="utf-8")
+    monkeypatch.undo()  # the settings of the script, not those of its quick run
     lengths, layers = table["lengths"], table["layers"]
     s = lengths["settings"]
-    assert f"TRAINED_ON, EVALUATED_ON = {tuple(s['trained_on'])}, {tuple(s['dates'])}" in text
-    normal = min(run["steps"] for run in lengths["runs"])
-    long = max(run["steps"] for run in lengths["runs"])
-    numbers = f"{normal}, {long:_}, {s['d_model']}, {s['batch_size']}, {s['examined']}"
-    assert f"STEPS, LONG, WIDTH, BATCH, HELD_OUT = {numbers}" in text
+    assert tuple(s["trained_on"]) == script.TRAINED_ON
+    assert tuple(s["dates"]) == script.EVALUATED_ON
+    assert {run["steps"] for run in lengths["runs"]} == {script.STEPS, script.LONG}
+    found = s["d_model"], s["batch_size"], s["examined"]
+    assert found == (script.WIDTH, script.BATCH, script.HELD_OUT)
     s = layers["settings"]
-    ns = tuple(row["n"] for row in layers["rows"])
-    widths = f"LENGTHS, LAYER_WIDTH, KERNEL, RADIUS = {ns}, {s['d']}, {s['kernel']}, {s['radius']}"
-    assert widths in text
+    assert tuple(row["n"] for row in layers["rows"]) == script.LENGTHS
+    found = s["d"], s["kernel"], s["radius"]
+    assert found == (script.LAYER_WIDTH, script.KERNEL, script.RADIUS)
     for part, table in (("lengths", lengths), ("layers", layers)):
         assert table["made"]["command"].startswith(f"python benchmarks/why_attention.py {part}")
-        assert table["made"]["torch"] == "2.13.0"
+        assert table["made"]["torch"] == lock.chosen()["torch"]
 
 
 def test_every_model_had_three_rates_and_three_seeds():
