@@ -1,11 +1,11 @@
-"""How many numbers a Transformer learns, by formula; tests compare with ``numel()``."""
+"""The number of parameters of a Transformer, by formula; tests compare with ``numel()``."""
 
 from attention_core import _checks
 from attention_core.transformer import TransformerConfig
 
 
 def attention_parameters(d_model: int) -> int:
-    """Four projections with bias: 4d² + 4d, whatever the number of heads.
+    """Count the parameters of four projections with bias: 4d² + 4d, whatever the number of heads.
 
     See chapter 9 of the book.
 
@@ -20,7 +20,7 @@ def attention_parameters(d_model: int) -> int:
 
 
 def feed_forward_parameters(d_model: int, d_ff: int) -> int:
-    """Two matrices and two biases: 2 d d_ff + d_ff + d.
+    """Count the parameters of two matrices and two biases: 2 d d_ff + d_ff + d.
 
     Raises:
         ValueError, TypeError: a width is not an int of at least 1
@@ -34,7 +34,7 @@ def feed_forward_parameters(d_model: int, d_ff: int) -> int:
 
 
 def encoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
-    """One attention, one feed-forward, two norms: 12d² + 13d for d_ff = 4d.
+    """Count one attention, one feed-forward, two norms: 12d² + 13d for d_ff = 4d.
 
     Args:
         d_ff: inner width; 4 d_model unless given
@@ -51,7 +51,7 @@ def encoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
 
 
 def decoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
-    """Two attentions, one feed-forward, three norms: 16d² + 19d for d_ff = 4d.
+    """Count two attentions, one feed-forward, three norms: 16d² + 19d for d_ff = 4d.
 
     See chapter 9 of the book.
 
@@ -64,9 +64,9 @@ def decoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
 
 
 def transformer_parameters(config: TransformerConfig) -> int:
-    """All numbers that `Transformer` with this config learns.
+    """Count the parameters of a `Transformer` with this config.
 
-    A tied matrix counts once; sinusoidal positions are computed and count nothing.
+    A tied matrix counts once; sinusoidal positions are no parameters.
 
     See chapter 9 of the book.
 
