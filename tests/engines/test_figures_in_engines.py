@@ -55,11 +55,13 @@ def _by_mouse(tab: BrowserTab, number: int, at: int, kind: str) -> Iterator[None
 
 def _by_keyboard(tab: BrowserTab, number: int, at: int, kind: str) -> Iterator[None]:
     tab.js(_REACH, number, at, True)
-    for key in KEYS[kind]:
+    for key in _KEYS[kind]:
         tab.press(key)
         yield
 
 
+# From the last choice the arrow down leads to the first, but not in WebKit.
+_KEYS = {**KEYS, "radio": ["ArrowDown", "ArrowUp"]}
 _WAYS = {"mouse": _by_mouse, "keyboard": _by_keyboard}
 
 
