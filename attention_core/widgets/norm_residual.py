@@ -39,7 +39,7 @@ class NormResidual(LiveFigure):
     """
 
     module = "norm_residual"
-    heights = (522, 861)
+    heights = (522, 872)
 
     x = TensorTrait([0.0, 6.0, 6.0, 8.0], shape=(4,), bounds=(-20, 20))
     other = TensorTrait([5.0, 1.0, 4.0, 2.0], shape=(4,), bounds=(-20, 20))
