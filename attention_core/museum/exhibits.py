@@ -261,7 +261,8 @@ def planted(*exhibits: Exhibit) -> Iterator[None]:
     """Put exhibits in the place of the right parts, in every module that knows these.
 
     A part that is a default argument, as the attention of `MultiHeadAttention` is, is
-    replaced there, too. All comes back at the end of the block.
+    replaced there, too. At the end of the block all is as it was found, also in modules
+    that were imported inside it.
 
     >>> from attention_core import functional
     >>> with planted(EXHIBITS[1]):
@@ -283,6 +284,8 @@ def planted(*exhibits: Exhibit) -> Iterator[None]:
 
 def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], object]]) -> None:
     right = find(target)
+    if right is wrong:  # planted already
+        return
     owner, _, name = target.rpartition(".")
     if inspect.isclass(owner_class := find(owner) if "." in owner else None):
         had = name in vars(owner_class)
@@ -291,16 +294,22 @@ def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], objec
         )
         setattr(owner_class, name, wrong)
         return
+    # A module that is imported inside the block takes the wrong part with it. So the way
+    # back looks for the part again, instead of remembering where it stood.
+    undo.append(lambda: _replace(wrong, right))
+    _replace(right, wrong)
+
+
+def _replace(old: Any, new: Any) -> None:
+    """Put one part in the place of another in all modules, default arguments included."""
     for module in _modules():
         for known, part in list(vars(module).items()):
-            if part is right:
-                undo.append(lambda module=module, known=known: setattr(module, known, right))  # type: ignore[misc]
-                setattr(module, known, wrong)
+            if part is old:
+                setattr(module, known, new)
             for function in (part, *vars(part).values()) if inspect.isclass(part) else (part,):
                 defaults = getattr(function, "__kwdefaults__", None) or {}
-                for argument in [a for a, value in defaults.items() if value is right]:
-                    undo.append(lambda d=defaults, a=argument: d.update({a: right}))  # type: ignore[misc]
-                    defaults[argument] = wrong
+                for argument in [a for a, value in defaults.items() if value is old]:
+                    defaults[argument] = new
 
 
 def _modules() -> list[Any]:
