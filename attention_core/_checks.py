@@ -54,6 +54,8 @@ def _cast_by_autocast(*tensors: Tensor) -> bool:
 
 def check_broadcast(a_name: str, a: Tensor, b_name: str, b: Tensor) -> None:
     """The batch axes (all but the last two) of ``a`` and ``b`` can be broadcast."""
+    if a.shape[:-2] == b.shape[:-2]:
+        return
     check_broadcast_shapes(a_name, shape(a), b_name, shape(b))
 
 
@@ -115,7 +117,9 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tup
             "k and v must have the same length S on the axis before the last, "
             f"got k {shape(k)} and v {shape(v)}"
         )
-    batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # type: ignore[no-untyped-call]
+    batch = q.shape[:-2]
+    if k.shape[:-2] != batch:
+        batch = torch.broadcast_shapes(batch, k.shape[:-2])  # type: ignore[no-untyped-call]
     scores = (*batch, q.shape[-2], k.shape[-2])
     check_broadcast_shapes("scores", scores, "v", shape(v))
     if mask is not None:
@@ -125,6 +129,8 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tup
 
 def check_int(name: str, value: int) -> int:
     """``value`` is an int, of Python or NumPy, and not a bool; returns it as Python's."""
+    if type(value) is int:
+        return value
     if isinstance(value, torch.SymInt):
         return value  # (it stands for an int while torch traces)
     if not isinstance(value, (bool, Tensor)):
@@ -250,10 +256,16 @@ def check_module_dtype(parameter: Any, **inputs: Tensor) -> None:
     module whose parameters were replaced by something else, as in quantisation, judges
     for itself.
     """
+    dtype = getattr(parameter, "dtype", None)
+    for x in inputs.values():
+        if x.dtype != dtype:
+            break
+    else:
+        return
     if not isinstance(parameter, Tensor) or not parameter.is_floating_point():
         return
     for name, x in inputs.items():
-        if x.dtype != parameter.dtype and not _cast_by_autocast(x, parameter):
+        if x.dtype != dtype and not _cast_by_autocast(x, parameter):
             raise TypeError(
                 f"{name} must have the dtype of the module's parameters, "
                 f"got {name} {x.dtype} and parameters {parameter.dtype}"

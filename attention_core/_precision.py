@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_WIDE = (torch.float32, torch.float64)
+
 
 def wide(x: Tensor) -> Tensor:
     """``x`` in float32, if it is in half precision; otherwise as it is.
@@ -14,20 +16,32 @@ def wide(x: Tensor) -> Tensor:
     Squares, products and sums leave the range of float16 (65,504) early, and lose small
     terms in bfloat16 (3 digits). Sums over many numbers are therefore taken in float32.
     """
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+    return x if x.dtype in _WIDE else x.float()
+
+
+def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """``x`` in the dtype that a result must have. (Asking first is cheaper than ``to``.)"""
+    return x if x.dtype == dtype else x.to(dtype)
 
 
 def autocast_dtype(x: Tensor) -> torch.dtype | None:
     """The dtype to which ``torch.autocast`` casts on x's device; None if it is switched off."""
     device = x.device.type
-    if device == "meta":
+    if device == "meta" or not _enabled(device):
         return None
-    if hasattr(torch, "get_autocast_dtype"):
-        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-    # (before torch 2.4)
-    if device == "cpu":
-        return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
-    return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+    if _BY_DEVICE:
+        return torch.get_autocast_dtype(device)
+    return torch.get_autocast_cpu_dtype() if device == "cpu" else torch.get_autocast_gpu_dtype()
+
+
+# Before torch 2.4 there was a function for each device instead of an argument.
+_BY_DEVICE = hasattr(torch, "get_autocast_dtype")
+
+
+def _enabled(device: str) -> bool:
+    if _BY_DEVICE:
+        return torch.is_autocast_enabled(device)
+    return torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attention_core import _checks, _precision
-from attention_core.functional import attention_scores
+from attention_core.functional import _scores
 
 
 class Summary(NamedTuple):
@@ -64,7 +64,7 @@ def summarize(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Su
     _checks.check_attention(q, k, v, mask)
     if _precision.autocast_dtype(q) is not None:
         return _precision.cast_once(summarize, q, k, v, mask)  # type: ignore[no-any-return]
-    scores = _scores(q, k, mask)
+    scores = _masked_scores(q, k, mask)
     v = v.to(scores.dtype)
     if scores.shape[-1] == 0:
         largest = scores.new_full((*scores.shape[:-1], 1), -torch.inf)
@@ -200,7 +200,7 @@ class _Blockwise(torch.autograd.Function):
             d_q, d_k, d_v = torch.zeros_like(q, dtype=log_total.dtype), [], []
             for i in _blocks(k.shape[-2], ctx.block_size):
                 k_i, v_i = k[..., i, :], v[..., i, :]
-                weights = torch.exp(_scores(q, k_i, _columns(mask, i)) - log_total)
+                weights = torch.exp(_masked_scores(q, k_i, _columns(mask, i)) - log_total)
                 d_v_i = (weights.mT @ d_output).sum_to_size(v_i.shape)
                 d_scores = weights * (d_output @ _precision.wide(v_i).mT - known)
                 d_scores = d_scores / math.sqrt(q.shape[-1])
@@ -241,9 +241,9 @@ def _columns(mask: Tensor | None, block: slice) -> Tensor | None:
     return None if mask is None else mask[..., block]
 
 
-def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+def _masked_scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     """Scores in float32 or better, -inf where the mask forbids."""
-    scores = attention_scores(_precision.wide(q), _precision.wide(k))
+    scores = _scores(q, k)
     return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
 
 

@@ -50,6 +50,12 @@ def attention_scores(q: Tensor, k: Tensor) -> Tensor:
     return (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
 
 
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    """The same without checks, and in float32 for half precision."""
+    q, k = _precision.wide(q), _precision.wide(k)
+    return (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+
+
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Turn scores into weights that are positive and add up to 1 along the last axis.
 
@@ -119,8 +125,7 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tenso
     _checks.check_scores(q, k)
     if _precision.autocast_dtype(q) is not None:
         return _precision.cast_once(attention_weights, q, k, mask)  # type: ignore[no-any-return]
-    scores = attention_scores(_precision.wide(q), _precision.wide(k))
-    return masked_softmax(scores, mask).to(q.dtype)
+    return _precision.narrow(masked_softmax(_scores(q, k), mask), q.dtype)
 
 
 def scaled_dot_product_attention(
@@ -167,11 +172,11 @@ def scaled_dot_product_attention(
     if _precision.autocast_dtype(q) is not None:
         attend = scaled_dot_product_attention
         return _precision.cast_once(attend, q, k, v, mask, dropout_p=dropout_p)  # type: ignore[no-any-return]
-    scores = attention_scores(_precision.wide(q), _precision.wide(k))
+    scores = _scores(q, k)
     empty = None
     if mask is not None:
         scores, empty = _block_(scores, mask)
-    weights = torch.softmax(scores, dim=-1).to(v.dtype)
+    weights = _precision.narrow(torch.softmax(scores, dim=-1), v.dtype)
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
     output = weights @ v

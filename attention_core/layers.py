@@ -51,9 +51,10 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         _checks.check_floating("x", x, min_dim=1)
-        _checks.check_width("x", x, self.inner.in_features)
-        _checks.check_module_dtype(self.inner.weight, x=x)
-        output: Tensor = self.outer(self.dropout(torch.relu(self.inner(x))))
+        inner = self.inner
+        _checks.check_width("x", x, inner.in_features)
+        _checks.check_module_dtype(inner.weight, x=x)
+        output: Tensor = self.outer(self.dropout(torch.relu(inner(x))))
         return output
 
 
@@ -91,13 +92,14 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         _checks.check_floating("x", x, min_dim=1)
-        _checks.check_width("x", x, self.weight.shape[0])
-        _checks.check_module_dtype(self.weight, x=x)
-        wide = _precision.wide(x)  # float32, if x is in half precision
-        centred = wide - wide.mean(dim=-1, keepdim=True)
+        weight = self.weight
+        _checks.check_width("x", x, weight.shape[0])
+        _checks.check_module_dtype(weight, x=x)
+        x = _precision.wide(x)  # in float32, if it is in half precision
+        centred = x - x.mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
-        normed = centred * torch.rsqrt(variance + self.eps) * self.weight + self.bias
-        return normed.to(self.weight.dtype)
+        normed = centred * torch.rsqrt(variance + self.eps) * weight + self.bias
+        return _precision.narrow(normed, weight.dtype)
 
 
 class _Residual(nn.Module):

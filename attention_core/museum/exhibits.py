@@ -263,7 +263,7 @@ def planted(*exhibits: Exhibit) -> Iterator[None]:
 
     A part is replaced in every module that has imported it, and where it is a default
     argument, as the attention of `MultiHeadAttention` is. At the end of the block, also after
-    an error, everything is as it was.
+    an error, everything is as it was, also in modules that were imported inside it.
 
     >>> from attention_core import functional
     >>> with planted(EXHIBITS[1]):
@@ -285,6 +285,8 @@ def planted(*exhibits: Exhibit) -> Iterator[None]:
 
 def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], object]]) -> None:
     right = find(target)
+    if right is wrong:  # planted already
+        return
     owner, _, name = target.rpartition(".")
     if inspect.isclass(owner_class := find(owner) if "." in owner else None):
         had = name in vars(owner_class)
@@ -293,16 +295,22 @@ def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], objec
         )
         setattr(owner_class, name, wrong)
         return
+    # A module that is imported inside the block takes the wrong part with it. So the way
+    # back looks for the part again, instead of remembering where it stood.
+    undo.append(lambda: _replace(wrong, right))
+    _replace(right, wrong)
+
+
+def _replace(old: Any, new: Any) -> None:
+    """Put one part in the place of another in all modules, default arguments included."""
     for module in _modules():
         for known, part in list(vars(module).items()):
-            if part is right:
-                undo.append(lambda module=module, known=known: setattr(module, known, right))  # type: ignore[misc]
-                setattr(module, known, wrong)
+            if part is old:
+                setattr(module, known, new)
             for function in (part, *vars(part).values()) if inspect.isclass(part) else (part,):
                 defaults = getattr(function, "__kwdefaults__", None) or {}
-                for argument in [a for a, value in defaults.items() if value is right]:
-                    undo.append(lambda d=defaults, a=argument: d.update({a: right}))  # type: ignore[misc]
-                    defaults[argument] = wrong
+                for argument in [a for a, value in defaults.items() if value is old]:
+                    defaults[argument] = new
 
 
 def _modules() -> list[Any]:

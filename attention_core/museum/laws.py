@@ -1,10 +1,10 @@
-"""What is true of every right attention, as checks that any implementation can be put to.
+"""Laws: checks that every right implementation of attention passes.
 
-A law takes an implementation and raises AssertionError, with a sentence, if it is broken.
-The functions and classes that it accepts are called as the package's own are; the laws of
-attention also accept ``torch.nn.functional.scaled_dot_product_attention``. All numbers
-are float64. Two laws are bad ones: they hold for nearly everything. The book's chapter 12
-puts all of them to the exhibits of `attention_core.museum`.
+A law takes an implementation and raises AssertionError, with a sentence, if that breaks it.
+It calls functions and classes as the package's own are called; the laws of attention also
+accept ``torch.nn.functional.scaled_dot_product_attention``. All numbers are float64. Two
+laws are bad: nearly every implementation passes them. The book's chapter 12 checks all
+exhibits of `attention_core.museum` with all laws.
 """
 
 import math
@@ -28,12 +28,12 @@ PAD, BOS, EOS = 0, 1, 2
 
 @dataclass(frozen=True)
 class Law:
-    """A check, and which part of the package it speaks of.
+    """A check, and the part of the package that it checks.
 
     Args:
         subject: module and name of that part, as in ``"functional.split_heads"``
         check: raises AssertionError if what it is given breaks the law
-        good: whether it tells right from wrong; False for the two bad ones
+        good: whether it tells right from wrong; False for the two bad laws
     """
 
     subject: str
@@ -49,7 +49,7 @@ class Law:
             self.check(implementation)
 
     def verdict(self) -> str:
-        """What breaks for the package as it is now: a sentence, or nothing."""
+        """Check the package as it is now: a sentence says what is broken, "" that nothing is."""
         try:
             self(find(self.subject))
         except AssertionError as broken:
@@ -61,7 +61,7 @@ LAWS: list[Law] = []
 
 
 def law(subject: str, *, good: bool = True) -> Callable[[Callable[[Any], None]], Law]:
-    """Make a law of a function and put it on the list."""
+    """Turn a function into a law and add it to `LAWS`."""
 
     def enter(check: Callable[[Any], None]) -> Law:
         LAWS.append(Law(subject, check, good))
@@ -71,7 +71,7 @@ def law(subject: str, *, good: bool = True) -> Callable[[Callable[[Any], None]],
 
 
 def find(subject: str) -> Any:
-    """The part of the package that has this name now.
+    """Return the part of the package that has this name now.
 
     >>> find("functional.split_heads").__name__
     'split_heads'
@@ -84,7 +84,7 @@ def find(subject: str) -> Any:
 
 
 def laws_of(subject: str) -> list[Law]:
-    """All good laws of one part, to try an implementation of your own.
+    """Return all good laws of one part, to check an implementation of your own.
 
     >>> for law in laws_of("functional.scaled_dot_product_attention"):
     ...     law(F.scaled_dot_product_attention)
@@ -113,7 +113,7 @@ REAL = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])[:, None, None]  # (2
 
 @law(ATTENTION)
 def rows_sum_to_one(attention: Any) -> None:
-    """Shares of 1: if all values are 1, so is every mean of them."""
+    """The weights of a query add up to 1: if all values are 1, so is their weighted mean."""
     for batch, mask in (((), None), ((2,), None), ((2, 3), None), ((2, 3), REAL)):
         q, k, v = _qkv(*batch)
         ones = torch.ones_like(v)
@@ -130,7 +130,7 @@ def shifted_keys_change_nothing(attention: Any) -> None:
 
 @law(ATTENTION)
 def blocked_keys_do_not_matter(attention: Any) -> None:
-    """What a mask hides can be anything."""
+    """Other numbers in what a mask hides leave the result as it is."""
     q, k, v = _qkv(2, 3)
     hidden = ~REAL.mT
     before = attention(q, k, v, REAL)
@@ -153,10 +153,11 @@ def hidden_values_are_never_mixed_in(attention: Any) -> None:
 
 @law(ATTENTION)
 def empty_rows_give_zeros(attention: Any) -> None:
-    """A query that may attend to nothing takes nothing along; a convention, as in torch."""
+    """A query that may attend to nothing gets zeros: a convention, as in torch."""
     q, k, v = _qkv()
     mask = torch.tensor([[True]] * 4 + [[False]]).expand(5, 5)
-    _same(attention(q, k, v, mask)[4], torch.zeros(3).double(), "who sees nothing gets something")
+    sentence = "a query that may attend to nothing does not get zeros"
+    _same(attention(q, k, v, mask)[4], torch.zeros(3).double(), sentence)
 
 
 @law(ATTENTION)
@@ -172,7 +173,7 @@ def scale_is_the_root_of_d_k(attention: Any) -> None:
 
 @law(ATTENTION)
 def equals_torch(attention: Any) -> None:
-    """The same numbers as a program that others have checked."""
+    """The results are those of a program that many others have checked."""
     causal = torch.ones(5, 5).tril().bool()
     for batch, mask in (((2,), None), ((2, 3), REAL), ((2, 3), causal)):
         q, k, v = _qkv(*batch)
@@ -211,7 +212,7 @@ def every_token_is_heard(module: Any) -> None:
 
 @law(MODULE)
 def module_equals_torch(module: Any) -> None:
-    """torch's module with the same numbers, for three different inputs."""
+    """Torch's module with the same weights gives the same, for three different inputs."""
     ours, theirs = _filled(module(4, 2)), nn.MultiheadAttention(4, 2, batch_first=True).double()
     rows = [getattr(ours, f"{letter}_proj") for letter in "qkv"]
     theirs.in_proj_weight.data = torch.cat([linear.weight for linear in rows])
@@ -234,7 +235,7 @@ def eval_repeats_itself(module: Any) -> None:
 
 @law(MODULE)
 def every_parameter_learns(module: Any) -> None:
-    """A matrix that gets no gradient is not used."""
+    """Each parameter gets a gradient; one without is not used."""
     attend, x = _filled(module(4, 2)), _random(2, 6, 4)
     attend(x, x, x).square().sum().backward()
     for name, parameter in attend.named_parameters():
@@ -272,7 +273,7 @@ MODEL = "transformer.Transformer"
 
 @law(MODEL)
 def the_future_does_not_matter(model: Any) -> None:
-    """What is written later leaves the logits before it alone."""
+    """Later target tokens do not change earlier logits."""
     whole, other = small_model(model), TGT.clone()
     other[:, 2:] = 9
     before, after = whole(SRC, TGT)[:, :2], whole(SRC, other)[:, :2]
@@ -281,7 +282,7 @@ def the_future_does_not_matter(model: Any) -> None:
 
 @law(MODEL)
 def padding_and_mates_do_not_matter(model: Any) -> None:
-    """A sentence is read alike alone, and padded in a batch with a longer one."""
+    """A sentence has the same logits alone and padded in a batch with a longer one."""
     whole = small_model(model)
     src, tgt = (F.pad(x, (0, 2)).repeat(2, 1) for x in (SRC, TGT))
     src[1], tgt[1] = 9, 10
@@ -292,7 +293,7 @@ def padding_and_mates_do_not_matter(model: Any) -> None:
 
 @law(MODEL)
 def all_of_the_memory_is_heard(model: Any) -> None:
-    """Each written word may look at each word that was read, from the first one on."""
+    """Each target token, the first included, depends on each token of the memory."""
     whole = small_model(model)
     reach = reach_matrix(lambda memory: whole.decode(TGT, memory, None), _random(1, 4, 16))
     deaf = (reach == 0).sum()
@@ -301,7 +302,7 @@ def all_of_the_memory_is_heard(model: Any) -> None:
 
 @law(MODEL)
 def the_cache_changes_nothing(model: Any) -> None:
-    """Word for word with a cache, or all at once."""
+    """Token by token with a cache, the logits are those of one call."""
     whole = small_model(model)
     memory, cache = whole.encode(SRC), whole.new_cache()
     steps = [whole.decode(TGT[:, i : i + 1], memory, None, cache=cache) for i in range(4)]
@@ -328,7 +329,7 @@ def padding_costs_nothing(loss: Any) -> None:
 
 @law("training.shift_targets")
 def the_answer_is_one_ahead(shift: Any) -> None:
-    """What is to be predicted is what will be read next."""
+    """The labels are the next tokens of the input."""
     read, predict = shift(torch.tensor([[BOS, 5, 6, EOS]]))
     assert torch.equal(read[:, 1:], predict[:, :-1]), "the answers are not the next words"
     assert predict[0, -1] == EOS, "the end is never predicted"

@@ -5,6 +5,7 @@ in the package, and the tests listed here for it must fail; without it they pass
 """
 
 import contextlib
+import importlib
 import inspect
 import json
 import os
@@ -177,6 +178,31 @@ def test_planted_restores_everything_even_after_an_error():
             raise KeyError
         assert seen != before
         assert everything() == before
+
+
+def test_a_module_imported_while_a_mistake_is_planted_gets_the_right_part_back():
+    (exhibit,) = [e for e in EXHIBITS if e.name == "never_scaled"]
+    name = "attention_core.widgets.query_key_value"
+    package = sys.modules["attention_core.widgets"] if name in sys.modules else None
+    before = sys.modules.pop(name, None)
+    try:
+        with planted(exhibit):
+            late = importlib.import_module(name)
+            assert late.scaled_dot_product_attention is mistakes.never_scaled
+        assert late.scaled_dot_product_attention is attention_core.scaled_dot_product_attention
+    finally:
+        if before is not None:
+            sys.modules[name] = package.query_key_value = before
+
+
+def test_planting_twice_leaves_no_trace():
+    right = attention_core.scaled_dot_product_attention
+    (exhibit,) = [e for e in EXHIBITS if e.name == "never_scaled"]
+    with planted(exhibit):
+        with planted(exhibit):
+            assert attention_core.scaled_dot_product_attention is exhibit.wrong
+        assert attention_core.scaled_dot_product_attention is exhibit.wrong
+    assert attention_core.scaled_dot_product_attention is right
 
 
 def test_a_planted_attention_is_the_default_of_new_modules():
