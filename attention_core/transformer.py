@@ -262,7 +262,7 @@ class Transformer(nn.Module):
             _checks.check_kind("cache", cache, DecoderCache)
         _checks.check_memory(tgt, memory, self.config.d_model)
         offset, length = (cache.length if cache else 0), tgt.shape[1]
-        x = self._embed("tgt", tgt, self.tgt_embedding, offset)
+        x = self._embed(self.tgt_embedding, tgt, offset)
         # All that could be refused is refused before the cache takes the new tokens in.
         _checks.check_model_dtype("memory", memory, x.dtype)
         if memory_mask is not None:
@@ -284,10 +284,11 @@ class Transformer(nn.Module):
         return self.decode(tgt, self._encode(src, mask), mask)
 
     def _encode(self, src: Tensor, mask: Tensor) -> Tensor:
-        memory: Tensor = self.encoder(self._embed("src", src, self.src_embedding), mask)
+        memory: Tensor = self.encoder(self._embed(self.src_embedding, src), mask)
         return memory
 
-    def _embed(self, name: str, ids: Tensor, embedding: nn.Embedding, offset: int = 0) -> Tensor:
+    def _embed(self, embedding: nn.Embedding, ids: Tensor, offset: int = 0) -> Tensor:
+        name = "src" if embedding is self.src_embedding else "tgt"
         x = embed(name, ids, embedding) * math.sqrt(self.config.d_model)
         embedded: Tensor = self.positions(x, offset)
         return embedded

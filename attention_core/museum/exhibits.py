@@ -145,7 +145,7 @@ EXHIBITS = [
     Exhibit(
         "mask",
         m.mask_from_vectors,
-        "transformer.Transformer.encode",
+        "transformer.Transformer._encode",
         laws.padding_and_mates_do_not_matter,
         "notes on the paper",
         "the mask hides nothing once positions are added",

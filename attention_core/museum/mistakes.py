@@ -125,7 +125,7 @@ def queries_blanked(
     return mixed
 
 
-def mask_from_vectors(self: Any, src: Tensor) -> Tensor:
+def mask_from_vectors(self: Any, src: Tensor, mask: Tensor) -> Tensor:
     x = self._embed(self.src_embedding, src)  # positions are in it
     real = x.abs().sum(dim=-1) > 0
     memory: Tensor = self.encoder(x, real[:, None, None, :])
