@@ -17,7 +17,8 @@ def right_answer(path, namespace: dict[str, Any], number: int) -> Any:
     """What the solution hands to its check in the last line: ``check_2(this)``."""
     (cell,) = (c for c in read(path).cells if f"solution-{number}" in c.metadata.get("tags", []))
     call = ast.parse(cell.source).body[-1].value
-    assert isinstance(call, ast.Call) and call.func.id == f"check_{number}"
+    assert isinstance(call, ast.Call)
+    assert call.func.id == f"check_{number}"
     # The solutions of other exercises may have taken the name.
     names = dict(namespace)
     if not isinstance(call.args[0], (ast.Constant, ast.List, ast.Tuple)):
