@@ -1,4 +1,4 @@
-"""The one written form of a chapter: what is kept in the notebook file, and how.
+"""Normalise chapters: define what a notebook file keeps, and in which form.
 
 Everything a front end or a machine would add (times, versions, paths, colours of a
 traceback, widget models) is removed, so a change in the file is a change in the book.
@@ -40,7 +40,7 @@ def write(path: Path, notebook: NotebookNode) -> None:
 
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
-    """A copy in normal form; of a notebook in normal form, an equal copy."""
+    """Return a copy in normal form; normalising it again changes nothing."""
     result = copy.deepcopy(notebook)
     result.nbformat, result.nbformat_minor = 4, 5
     result.metadata = nbformat.from_dict(NOTEBOOK_METADATA)
@@ -57,7 +57,7 @@ def normalise(notebook: NotebookNode) -> NotebookNode:
 
 
 def pictures(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """The outputs that show a picture, in order."""
+    """Return the outputs that show a picture, in order."""
     return [out for out in outputs if "image/png" in out.get("data", {})]
 
 
@@ -95,14 +95,14 @@ def _normal_output(output: NotebookNode, number: int) -> NotebookNode:
 
 
 def output_metadata(output: dict[str, Any]) -> dict[str, Any]:
-    """What an output says about the pictures and texts that it stores."""
+    """Return the metadata of the pictures and texts that an output stores."""
     kept = set(output["data"]) - {WIDGET_VIEW}
     metadata = output.get("metadata", {})
     return {mime: dict(metadata[mime]) for mime in sorted(kept) if metadata.get(mime)}
 
 
 def _join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Neighbouring pieces of one stream as one output: where they break is chance."""
+    """Join adjacent pieces of one stream, which break at random places, into one output."""
     joined: list[NotebookNode] = []
     for output in outputs:
         last = joined[-1] if joined else None

@@ -41,7 +41,7 @@ if not util.find_spec("attention_core"):
 
 
 def with_first_cell(notebook: NotebookNode) -> NotebookNode:
-    """A copy in normal form that has the cell, before all other code."""
+    """Return a copy in normal form that has the cell before all other code."""
     result = nbformat.from_dict(notebook)
     cells = [cell for cell in result.cells if cell.get("id") != ID]
     place = next(n for n, cell in enumerate(cells) if cell.cell_type == "code")

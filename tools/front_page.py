@@ -1,4 +1,4 @@
-"""Write what the front pages take from the chapters: pictures, and counts in README.
+"""Write the pictures of the front page and the counts in README, from the chapters.
 
     python tools/front_page.py
 
@@ -46,12 +46,12 @@ def _cell(cell_id: str) -> NotebookNode:
 
 
 def source() -> bytes:
-    """The PNG of the heat map in chapter 2."""
+    """Return the PNG of the heat map in chapter 2."""
     return base64.b64decode(pictures(_cell("picture-code").outputs)[0].data["image/png"])
 
 
 def preview() -> bytes:
-    """The PNG of the preview: the title, and how six words share out their attention."""
+    """Draw the link preview as PNG: the title, and the attention weights of six words."""
     page = _cell("live-simple_attention").outputs[0].data["text/html"]
     stored = re.search(r'json">(.*?)</script>', page)
     if stored is None:
@@ -78,7 +78,11 @@ def preview() -> bytes:
 
 
 def with_counts(readme: str) -> str:
-    """README with today's counts in its sentence about them."""
+    """Return README with the current counts.
+
+    Raises:
+        ValueError: README does not have the sentence with the counts exactly once
+    """
     pattern = re.escape(COUNTED)
     for name in re.findall(r"{(\w+)}", COUNTED):
         pattern = pattern.replace(rf"\{{{name}\}}", r"[\d,]+")

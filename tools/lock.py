@@ -4,6 +4,10 @@
 
 Run it in a fresh environment in which requirements.txt is installed and the tests pass. The
 pins in requirements.txt are chosen; these follow from them, on the day of the last run.
+
+``uv pip compile`` was tried instead. It writes the same pins, and 19 more for CUDA, which the CPU
+build of torch does not need. It asks the registry for the newest versions of the day; this
+records, without a network, the versions with which the tests have passed.
 """
 
 from __future__ import annotations
@@ -22,13 +26,13 @@ HEAD = "# Written by tools/lock.py: what the packages in requirements.txt bring 
 
 
 def chosen() -> dict[str, str]:
-    """The pins of requirements.txt."""
+    """Return the pins of requirements.txt: name -> version."""
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     return {canonicalize_name(name): version for name, version in PINNED.findall(text)}
 
 
 def brought() -> dict[str, str]:
-    """Name -> installed version of everything that the chosen packages need here."""
+    """Return the installed version of each package that the chosen ones need here."""
     found: dict[str, str] = {}
     waiting = [Requirement(name) for name in chosen()]
     seen: set[tuple[str, str]] = set()

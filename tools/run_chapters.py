@@ -31,7 +31,7 @@ CELL_TIMEOUT = 600  # seconds; the slowest cell takes a tenth of it on one quiet
 
 
 class ChapterError(Exception):
-    """A chapter that cannot be stored; the message is for its author."""
+    """A chapter whose outputs cannot be stored; the message is for its author."""
 
 
 class _ThisPython(AsyncKernelManager):
@@ -42,7 +42,7 @@ class _ThisPython(AsyncKernelManager):
 
 
 def kernel_environment() -> dict[str, str]:
-    """The variables of a chapter's kernel: as ours, but with nothing that alters figures.
+    """Return the environment of a kernel: ours, without variables that change figures.
 
     With MPLBACKEND set, as on many servers, a forgotten open figure would not appear as an
     output; without it the kernel chooses its own inline backend. Torch's threads sleep while
@@ -54,7 +54,7 @@ def kernel_environment() -> dict[str, str]:
 
 
 def execute(notebook: NotebookNode, folder: Path) -> list[str]:
-    """Run all code cells of the notebook in a fresh kernel; notes about stderr come back."""
+    """Run all code cells of the notebook in a fresh kernel; return notes about stderr."""
     client = NotebookClient(
         notebook,
         kernel_name=CURRENT_ENV_KERNEL_NAME,
@@ -86,7 +86,7 @@ def execute(notebook: NotebookNode, folder: Path) -> list[str]:
 
 
 def name_cell(notebook: NotebookNode, cell: NotebookNode) -> str:
-    """The cell's id and its number among code cells, counted from 0 as in nbval's names."""
+    """Return the id of a cell and its number among code cells, from 0 as in nbval's names."""
     code_cells = [c for c in notebook.cells if c.cell_type == "code"]
     return f"code cell {code_cells.index(cell)} (id {cell.get('id')})"
 
@@ -96,7 +96,7 @@ def _errors(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def keep_stored_pictures(old: NotebookNode, new: NotebookNode) -> None:
-    """Put a stored picture back where the new one is the same within the tolerance."""
+    """Keep the stored picture where the new one equals it within the tolerance."""
     stored = {cell.id: pictures(cell.outputs) for cell in old.cells if cell.cell_type == "code"}
     for cell in new.cells:
         drawn = pictures(cell.get("outputs", []))
@@ -107,7 +107,7 @@ def keep_stored_pictures(old: NotebookNode, new: NotebookNode) -> None:
 
 
 def run_chapter(path: Path) -> tuple[str, list[str]]:
-    """The text that the chapter's file should hold, and notes for the author."""
+    """Return the text for the file of the chapter, and notes for the author."""
     # Cells get their names first, so that errors and pictures can be told by them.
     stored = normalise(read(path))
     fresh = nbformat.from_dict(stored)
@@ -121,7 +121,7 @@ def run_chapter(path: Path) -> tuple[str, list[str]]:
 
 
 def _process(path: Path, check: bool) -> tuple[bool, list[str]]:
-    """Run one chapter; whether all is well, and the lines to print."""
+    """Run one chapter; return whether it succeeded, and the lines to print."""
     try:
         text, notes = run_chapter(path)
     except ChapterError as error:
@@ -136,7 +136,7 @@ def _process(path: Path, check: bool) -> tuple[bool, list[str]]:
 
 
 def find(names: list[str]) -> list[Path]:
-    """The chapter files for names given as a path or as a file name in chapters/."""
+    """Return chapter files for names, each a path or a file name in chapters/."""
     if not names:
         return sorted(CHAPTERS.glob("*.ipynb"))
     paths = [Path(name) if Path(name).exists() else CHAPTERS / name for name in names]

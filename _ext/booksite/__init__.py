@@ -1,4 +1,4 @@
-"""What the book adds to Jupyter Book: formulas, fonts and pages that need no other host.
+"""Extend Jupyter Book: MathML formulas, small fonts, and pages that load nothing from elsewhere.
 
 ``mathml``       formulas as MathML, translated while the book is built
 ``disclosure``   folded admonitions as <details>, which work without JavaScript
@@ -10,11 +10,11 @@
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; what they know is in ``uses``
 ``launch``       buttons that open a chapter elsewhere, where the repository's place is known
-``terms``        the glossary's terms in the search index
-``counts``       how many numbers, pictures and mistakes are checked, for the front page
+``terms``        terms of the glossary as entries of the search index
+``counts``       the role ``count``: how many cells, numbers and pictures are checked
 ``wheel``        the package for download
-``copies``       the notebooks for download: plain Markdown, and they know where the package is
-``address``      what only a site that knows its address can say
+``copies``       the notebooks for download, in plain Markdown, with the address of the wheel
+``address``      canonical addresses, link previews and the sitemap, where BOOK_URL is set
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def _note_changes(app: Sphinx, config: Config) -> None:
-    """Have all pages written again when this extension or a stylesheet changes."""
+    """Rewrite all pages when this extension, a stylesheet or the palette changes."""
     digest = hashlib.sha256()
     here, static = Path(__file__).parent, Path(app.srcdir) / "_static"
     sources = [*here.glob("*.py"), *static.glob("*.css"), *live.sources(app), palette.SOURCE]
@@ -60,10 +60,10 @@ def _note_changes(app: Sphinx, config: Config) -> None:
 
 
 def _renumber_citations(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have all pages written again when a citation's number changes.
+    """Rewrite all pages when the number of a citation changes.
 
-    The numbers are given to all cited works together. A new citation on one page moves
-    those on the others, which an incremental build would leave as they were.
+    All cited works are numbered together, so a new citation on one page changes the numbers
+    on others, which an incremental build would not write again.
     """
     cited = copies.citations(env)
     numbers = {c.key: (c.citation_id, c.formatted_entry.label) for c in cited}
@@ -73,9 +73,9 @@ def _renumber_citations(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def _print_anything() -> None:
-    """Have a console that lacks a character show its code, and not stop the build.
+    """Print escape codes for characters that the console cannot show, instead of failing.
 
-    Jupyter Book prints the path of the book, which may be in any script.
+    Jupyter Book prints the path of the book, which may hold any character.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":

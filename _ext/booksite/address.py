@@ -1,8 +1,7 @@
-"""What a site can say only if it knows its address: ``BOOK_URL``, set where it is published.
+"""Write canonical addresses, link previews and a sitemap, if ``BOOK_URL`` gives the address.
 
-Each page names its own address, so that copies are known as copies; other sites can show a
-preview beside a link; search engines get a list of the pages. Without an address the pages
-say nothing of the kind: an invented one would be worse.
+Each page names its canonical address; other sites can show a preview beside a link; search
+engines get a sitemap. Without an address none of this is written.
 """
 
 from __future__ import annotations
@@ -33,7 +32,11 @@ PREVIEW = "_static/preview.png"
 
 
 def site_url(environment: Mapping[str, str] = os.environ) -> str:
-    """The address, with a slash at its end; empty where it is not known."""
+    """Return the address of the site with a slash at its end, or "" if it is not known.
+
+    Raises:
+        ExtensionError: BOOK_URL is no plain address that begins with http
+    """
     url = environment.get("BOOK_URL", "")
     if url and not _ADDRESS.fullmatch(url):
         raise ExtensionError(
@@ -44,12 +47,12 @@ def site_url(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def of_page(url: str, page: str) -> str:
-    """The address of a page; that of the front page is the site's own."""
+    """Return the address of a page; the front page has that of the site."""
     return url if page == "index" else f"{url}{quote(page)}.html"
 
 
 def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str) -> str:
-    """The tags that other sites read, from what the page's head says already."""
+    """Return the tags of a link preview, made from the title and description of the page."""
     found = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
     if found is None:
         raise ExtensionError(f"{page} has no title")
@@ -75,7 +78,7 @@ def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str)
 
 
 def sitemap(url: str, pages: list[str]) -> bytes:
-    """The list of pages that search engines read."""
+    """Return the sitemap of the pages as XML."""
     root = ElementTree.Element("urlset", xmlns=SITEMAP)
     for page in pages:
         ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = of_page(url, page)

@@ -1,4 +1,4 @@
-"""Which of the scripts and stylesheets of the theme a page loads."""
+"""Choose which scripts and stylesheets of the theme a page loads."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The notebooks that the site offers: they read well where this book's extensions are not.
+"""Copy the notebooks for download, in Markdown that Jupyter and Colab can show.
 
-In Jupyter and Colab a citation is its key in braces, an included source is the name of a file,
-and a link to another chapter leads nowhere. In the copies a citation has its number, a source
-stands there, and links lead to the site, if its address is known. Their first cell knows where
-the package is. Code and outputs are the same to the byte.
+Without this book's extensions a citation shows its key in braces, an included source shows a
+file name, and a link to another chapter is broken. In the copies a citation shows its number,
+the source is inserted, and links lead to the site, if its address is known. Their first cell has
+the address of the wheel. Code and outputs are the same to the byte.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _EMPTY = 'wheel = ""'  # tools/first_cell.py writes it
 
 
 def citations(env: BuildEnvironment) -> list[Any]:
-    """Return what the book cites, as the domain of sphinxcontrib-bibtex keeps it."""
+    """Return the citations that sphinxcontrib-bibtex has collected."""
     domain: Any = env.domains["cite"]
     found: list[Any] = domain.citations
     return found
 
 
 def _source(path: Path, name: str) -> str:
-    """The lines of a function or class, as literalinclude finds them."""
+    """Return the source of a function or class, as literalinclude does."""
     analyzer = ModuleAnalyzer.for_file(str(path), "")
     try:
         _, first, last = analyzer.find_tags()[name]
@@ -52,7 +52,7 @@ def _source(path: Path, name: str) -> str:
 
 
 def _fenced(source: str) -> str:
-    """Return source as a block of Markdown, between fences that do not stand in it."""
+    """Return source as a fenced block of Markdown, with fences longer than any in it."""
     fence = "```"
     while fence in source:
         fence += "`"
@@ -65,7 +65,11 @@ def _details(match: re.Match[str]) -> str:
 
 
 def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str:
-    """A Markdown cell of a notebook in ``folder``, in plain Markdown."""
+    """Translate a Markdown cell of a notebook in ``folder`` into plain Markdown.
+
+    Raises:
+        ExtensionError: a directive or role is left, or a source to include does not exist
+    """
 
     def cited(match: re.Match[str]) -> str:
         said = [numbers[key.strip()] for key in match[1].split(",")]
@@ -85,7 +89,7 @@ def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str
 
 
 def copy(notebook: str, folder: Path, site: str, numbers: dict[str, str], package: str) -> str:
-    """The text of a notebook's file as the site offers it; ``package`` is the wheel's address."""
+    """Return the text of a notebook for download; ``package`` is the address of the wheel."""
     content: dict[str, Any] = json.loads(notebook)
     for cell in content["cells"]:
         text = "".join(cell["source"])

@@ -1,7 +1,7 @@
-"""What the book can count about itself, for the sentences that say why it may be trusted.
+"""Count what the tests check, for the sentences on the front page that say so.
 
-All of it is counted in the stored outputs of the chapters: the pages are made from them, and
-the tests compare them with what the chapters print when they run again.
+The stored outputs of the chapters are counted. The pages are made from them, and the tests
+compare them with what the chapters print when they run again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def chapters(root: Path) -> list[Path]:
 
 
 def count(root: Path) -> dict[str, int]:
-    """What is run again and compared, by its name in the role ``count``.
+    """Count what is run again and compared. The keys are the names for the role ``count``.
 
     chapters   notebooks
     cells      code cells, without the one that fetches the package
@@ -72,7 +72,7 @@ def count(root: Path) -> dict[str, int]:
 
 
 def _data(output: dict[str, Any]) -> dict[str, str]:
-    """What an output shows, by its kind; printed text is plain text."""
+    """Return the contents of an output by MIME type; a stream counts as text/plain."""
     data = output.get("data", {"text/plain": output.get("text", "")})
     return {kind: "".join(content) for kind, content in data.items()}
 
@@ -86,7 +86,7 @@ class CountRole(SphinxRole):
             self.env.note_dependency(str(path))
         found = count(root)
         if self.text not in found:
-            message = f"nothing is counted by the name {self.text!r}; there are {', '.join(found)}"
+            message = f"count must be one of {', '.join(found)}, got {self.text!r}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]
         return [nodes.Text(f"{found[self.text]:,}")], []
 

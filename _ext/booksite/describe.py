@@ -1,4 +1,4 @@
-"""What a page is about: its first sentences as plain text."""
+"""Describe a page by its first sentences, as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admonitions of class ``dropdown`` become ``<details>``.
+"""Turn admonitions of class ``dropdown`` into ``<details>``.
 
 They open with the keyboard and with JavaScript off, and the page needs no script for them.
 """
@@ -48,7 +48,7 @@ def _depart(self: HTML5Translator, node: nodes.Element) -> None:
 
 
 def _pass(self: object, node: nodes.Element) -> None:
-    """Other builders show the content alone."""
+    """Write the content without a box, for builders other than HTML."""
 
 
 def setup(app: Sphinx) -> None:

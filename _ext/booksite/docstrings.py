@@ -1,4 +1,4 @@
-"""Docstrings as pages: the blocks ``Args:``, ``Shape:``, ``Raises:`` and the like become fields.
+"""Turn the blocks ``Args:``, ``Shape:``, ``Raises:`` and the like of docstrings into fields.
 
 autodoc reads the docstrings, and imports the package only when a page of the reference is out
 of date.
@@ -43,7 +43,7 @@ def as_rest(lines: list[str]) -> list[str]:
 
 
 def _entries(body: list[str], *, one: bool) -> list[str]:
-    """What a block holds, an entry in a line; a line that is indented further goes on."""
+    """Return the entries of a block; a line that is indented further continues its entry."""
     entries: list[str] = []
     for line in body:
         indent = len(line) - len(line.lstrip())
@@ -56,7 +56,7 @@ def _entries(body: list[str], *, one: bool) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    """Names in single backquotes are code; the links make references of them."""
+    """Mark names in single backquotes as code; ``links`` turns them into references."""
     return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text)
 
 

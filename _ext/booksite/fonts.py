@@ -1,4 +1,4 @@
-"""Fonts cut down to what the site shows: formulas, Chinese characters, icons.
+"""Subset the fonts to the characters and icons that the site shows.
 
 The sources are packages that the project installs anyway.  A subset is made again only when the
 set of characters changes; between builds it rests beside Sphinx's own cache.
@@ -89,7 +89,7 @@ def cut(
     features: Iterable[str] = (),
     alter: Callable[[TTFont], None] | None = None,
 ) -> Path:
-    """Return a WOFF2 file with the ``characters`` of a font, made now or found in ``cache``."""
+    """Return a WOFF2 subset of a font, from ``cache`` if it has been made before."""
     wanted = "".join(sorted(set(characters)))
     stat = source.stat()
     method = [sorted(features), alter and alter.__name__, Path(__file__).stat().st_mtime_ns]
@@ -129,7 +129,7 @@ def _package_file(package: str, name: str) -> Path | None:
 
 
 def _data(font: Path) -> str:
-    """Return a font as an address that holds it.
+    """Return a font as a data URL.
 
     In a stylesheet it is there at the first paint; a font that arrives later moves the text, and
     a preload does not work from a folder.

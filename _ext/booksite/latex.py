@@ -1,4 +1,4 @@
-"""LaTeX to MathML, strictly: what cannot be translated faithfully is an error.
+"""Translate LaTeX to MathML; raise an error for what cannot be translated faithfully.
 
 latex2mathml does the parsing.  ``convert`` prepares the source for it, checks what comes out,
 and leaves it to ``tidy`` to put it in the form that browsers draw.
@@ -43,7 +43,11 @@ _ROLE_OF = {color.upper(): role for role, color in ROLE_COLORS.items()}
 
 
 def convert(latex: str, *, display: bool = False) -> str:
-    """Return ``latex`` as one ``<math>`` element, or raise FormulaError."""
+    """Return ``latex`` as one ``<math>`` element.
+
+    Raises:
+        FormulaError: the formula cannot be translated faithfully
+    """
     source = _prepare(latex.strip())
     try:
         root = convert_to_element(source, display="block" if display else "inline")

@@ -1,9 +1,8 @@
-"""Buttons that open a chapter on Binder and in Colab.
+"""Add buttons that open a chapter on Binder and in Colab.
 
-Where the repository lies is told by the CI's environment or by the git remote; nothing here
-knows it. A button appears only if git has the notebook at the place that it leads to. Colab
-needs notebooks that can fetch the package: ``BOOK_NOTEBOOKS`` names the branch on which the
-deployment lays the site's copies.
+The address of the repository comes from the environment of the CI or from the git remote. A
+button appears only if git tracks the notebook that it opens. Colab needs notebooks that can
+fetch the package: ``BOOK_NOTEBOOKS`` names the branch to which the deployment copies them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ENVIRONMENT = ".binder/requirements.txt"
 
 
 class Repository(NamedTuple):
-    """Where the book lies: ``owner/name``, the branch, and git's name for what is there."""
+    """The repository of the book: ``owner/name``, the branch, and the git ref of its commit."""
 
     name: str
     branch: str
@@ -41,7 +40,7 @@ class Repository(NamedTuple):
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """What git answers; nothing if it has no answer, or is not there."""
+    """Return the output of a git command, or "" if it fails or git is not installed."""
     try:
         run = subprocess.run(
             ["git", *arguments], cwd=root, capture_output=True, encoding="utf-8", check=False
@@ -52,7 +51,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def repository(root: Path, environment: Mapping[str, str]) -> Repository | None:
-    """The repository that the CI names, or the one that the current branch is pushed to."""
+    """Return the repository that the CI names, or the upstream of the current branch."""
     if named := environment.get("GITHUB_REPOSITORY"):
         kind, _, branch = environment.get("GITHUB_REF", "").partition("refs/heads/")
         here = environment.get("GITHUB_SERVER_URL") == "https://github.com"
@@ -65,7 +64,7 @@ def repository(root: Path, environment: Mapping[str, str]) -> Repository | None:
 
 
 def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Page -> name of a service -> the address that opens the page's notebook there."""
+    """Return the addresses that open notebooks, by page and by service."""
     found = repository(root, environment)
     if found is None:
         return {}
@@ -91,7 +90,7 @@ def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str
 
 
 def imprint(found: Repository | None) -> str:
-    """What a reader may do with the book, and where it comes from, at the foot of each page."""
+    """Return the licence and the links to the repository, for the foot of each page."""
     licence = (
         'Text and pictures: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>. '
         "Code: MIT licence."

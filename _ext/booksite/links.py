@@ -1,7 +1,12 @@
-"""Links between the chapters and the API reference, both ways.
+"""Link the chapters and the API reference, both ways.
 
-They are put in when a page is written, so that an edited chapter leaves the reference as it is
-unless the names that it uses have changed.
+Links are added when a page is written. An edited chapter therefore leaves the reference as it
+is, unless the names that it uses have changed.
+
+sphinx-codeautolink was tried instead. It links names inside code cells, which this does not, but
+not names in the text or sources that a chapter shows, and it does not list in the reference
+where a chapter explains a name and where it uses it. It doubled the time of a build, and some
+examples in docstrings made a strict build fail.
 """
 
 from __future__ import annotations
@@ -66,7 +71,7 @@ class LinkNames(SphinxPostTransform):
                 block.parent.insert(block.parent.index(block) + 1, line)
 
     def _link_chapters(self) -> None:
-        """Docstrings say "chapter 5"; here that is a link."""
+        """Turn "chapter 5" in docstrings into a link."""
         pages = {_number(page): page for page in self.env.found_docs if page.startswith(CHAPTERS)}
         for text in list(self.document.findall(nodes.Text)):
             parts = _CHAPTER.split(text.astext())
@@ -114,7 +119,7 @@ def _name(entry: nodes.Element) -> str:
 
 
 def _rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The pages to be written again because what they link to has changed."""
+    """Return the pages to write again because the targets of their links have changed."""
     before = getattr(env, "booksite_links", None)
     now = (Index(env).places, uses.chapters_of(env))
     env.__dict__["booksite_links"] = now

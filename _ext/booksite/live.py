@@ -52,7 +52,7 @@ def _bundler(folder: Path) -> ModuleType:
 
 
 def model_script(name: str) -> str:
-    """A classic script that lays a model of the package into ``liveData``, by its name.
+    """Return a classic script that puts a model of the package into ``liveData``.
 
     A page that was opened as a file may load scripts and nothing else; so the numbers come as
     text inside one.
@@ -66,7 +66,7 @@ def model_script(name: str) -> str:
 
 
 def _write_model(app: Sphinx, name: str) -> None:
-    """Write the script of a model, unless the file of its numbers is the one it was made of."""
+    """Write the script of a model, unless its parameters have not changed since the last time."""
     package = Path(app.srcdir) / "attention_core"
     digest = hashlib.sha256()
     for path in (package / "data" / f"{name}.pt", package / "widgets" / "dates_model.py"):
@@ -81,7 +81,7 @@ def _write_model(app: Sphinx, name: str) -> None:
 
 
 def stored_figure(notebook: Path, cell_id: str) -> str:
-    """The stored form of the live figure that a cell of a notebook shows.
+    """Return the stored HTML of the live figure that a cell of a notebook shows.
 
     It was made, and is compared, when the chapter runs. Making it here would load torch.
     """
@@ -97,7 +97,7 @@ def stored_figure(notebook: Path, cell_id: str) -> str:
 
 
 class LiveFigureDirective(SphinxDirective):
-    """A chapter's live figure on a page that is not a notebook.
+    """Show the live figure of a chapter on a page that is not a notebook.
 
     Its argument names the notebook, from the book's root, and the id of the cell::
 

@@ -1,4 +1,4 @@
-"""The Sphinx math renderer: formulas become MathML while the page is written."""
+"""Render formulas as MathML while Sphinx writes a page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BindPunctuation(SphinxPostTransform):
 
     @staticmethod
     def _cut(parent: nodes.Element, place: int, pattern: re.Pattern[str]) -> str:
-        """Take the punctuation off the text at this place, and give it back."""
+        """Remove the punctuation from the text at this place, and return it."""
         text = parent[place]
         found = pattern.search(text.astext()) if isinstance(text, nodes.Text) else None
         if found is None:

@@ -1,4 +1,4 @@
-"""The role colours: one colour per role in formulas, words, pictures and live figures.
+"""Give each role one colour in formulas, words, pictures and live figures.
 
 They stand in ``attention_core/plotting.py`` and nowhere else. They are read from its source,
 because importing it would load torch for every build. Authors write the light shades in

@@ -1,4 +1,4 @@
-"""Rewriting HTML that the theme wrote, with a check that each rewriting still finds its place.
+"""Rewrite HTML of the theme, and check that each search and replace still finds a match.
 
 A new version of the theme may write the same thing in another way. A search and replace then
 changes nothing and says nothing; here it stops the build and is named.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Page:
-    """A page that is being rewritten, and what was found in it."""
+    """A page that is being rewritten, and the number of matches of each rewriting."""
 
     name: str
     head: str
@@ -44,7 +44,7 @@ def everywhere(_: Page) -> bool:
 
 
 def articles(page: Page) -> bool:
-    """On every page but that of the search, which is made by a template of its own."""
+    """Return whether a page is not the search page, which has a template of its own."""
     return page.name != "search"
 
 
@@ -78,7 +78,7 @@ class Rewriting:
 
 
 def rewrite(page: Page, rewritings: tuple[Rewriting, ...]) -> list[str]:
-    """Apply all rewritings to a page; return the names of those that it lacks."""
+    """Apply all rewritings to a page; return the names of those that should match and do not."""
     needed = [step.name for step in rewritings if step.needed(page)]
     for step in rewritings:
         step.apply(page)
@@ -86,7 +86,7 @@ def rewrite(page: Page, rewritings: tuple[Rewriting, ...]) -> list[str]:
 
 
 def complain(missing: dict[str, list[str]]) -> None:
-    """Stop the build if rewritings, by their names, found nothing on some pages."""
+    """Stop the build if rewritings found nothing; ``missing`` has their names and pages."""
     if missing:
         said = [f"{name!r} finds nothing in {', '.join(on[:3])}" for name, on in missing.items()]
         raise ExtensionError(

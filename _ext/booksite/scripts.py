@@ -1,4 +1,4 @@
-"""The short scripts that stand in the pages themselves."""
+"""The short inline scripts of the pages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ addEventListener("DOMContentLoaded", () => {
 
 
 def fonts(names: dict[str, str]) -> str:
-    """Have fonts made ready at once, each by a character that it holds.
+    """Return a script that loads fonts at once; each comes with a character that it holds.
 
     Left to their first use they are ready after the first paint, and move the page.
     """
@@ -85,7 +85,7 @@ def fonts(names: dict[str, str]) -> str:
 
 
 def excerpts(descriptions: dict[str, str]) -> str:
-    """Have the search say what a page is about where it cannot read the page.
+    """Return a script that shows descriptions in search results where pages cannot be fetched.
 
     A page that was opened as a file, or in a sandboxed frame, may not fetch others.
     """

@@ -1,4 +1,4 @@
-"""The glossary's terms in the search index: a term leads to the section that introduces it.
+"""Add the terms of the glossary to the search index, with the section that introduces each.
 
 Sphinx ranks pages by their titles, and this book's titles are questions. So each chapter gets
 index entries, in English and Chinese, for the rows of the glossary that point at it.
@@ -24,7 +24,7 @@ _ROW = re.compile(
 
 
 def terms(glossary: str) -> list[tuple[str, str, str]]:
-    """Each term, its page and its section; a row may name several terms."""
+    """Return each term with its page and its section; a row may name several terms."""
     return [
         (term, page, section)
         for english, chinese, page, section in _ROW.findall(glossary)

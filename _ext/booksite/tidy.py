@@ -1,4 +1,4 @@
-"""Put latex2mathml's output in the form that browsers draw.
+"""Rewrite the output of latex2mathml for browsers.
 
 It writes the MathML of 2003.  Browsers draw MathML Core, without ``mathvariant``,
 ``columnalign`` and the like, and space the signs by a dictionary that differs from TeX's.
@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 
 class FormulaError(ValueError):
-    """The formula cannot be shown as it was meant."""
+    """A formula that cannot be translated faithfully."""
 
 
 _ALPHABETS = {
@@ -185,7 +185,7 @@ def _space_names(parent: Element) -> None:
 
 
 def _join_upright(parent: Element) -> None:
-    """Join upright letters: the three of \\mathrm{a_{pos}} are one word."""
+    """Join upright letters into one word, as the three of \\mathrm{a_{pos}}."""
     previous: Element | None = None
     for child in list(parent):
         letters = (
@@ -226,5 +226,5 @@ def _closes(element: Element) -> bool:
 
 
 def _opens(element: Element) -> bool:
-    """Whether a sign after ``element`` belongs to what follows it."""
+    """Return whether a sign after ``element`` belongs to what follows it."""
     return element.tag == "mo" and (element.text or "") not in (*_CLOSE, *_BARS, "!", "…")

@@ -1,4 +1,4 @@
-"""Which chapter explains a name of the package, and which uses it.
+"""Find which chapters explain a name of the package, and which use it.
 
 It is noted when a chapter is read, and brought together with the reference, which knows the
 names, when pages are written.
@@ -44,7 +44,7 @@ class Index:
         }
 
     def mentioned(self, code: str, scope: set[str], around: str = "") -> str | None:
-        """The documented name that inline code is, whole; None if it is something else.
+        """Return the full documented name that inline code stands for, or None.
 
         A name of a submodule alone says too little, unless the page imports it (``scope``) or
         it stands in the docstring of a neighbour (``around``).
@@ -66,7 +66,7 @@ class Index:
         return found[0] if len(found) == 1 else None
 
     def shown(self, name: str) -> str | None:
-        """What is documented of the source shown as ``module.name``: of a method, its class."""
+        """Return the documented name of shown source ``module.name``; for a method, its class."""
         module, *parts = name.split(".")
         for path in (f"{PACKAGE}.{module}.{parts[0]}", f"{PACKAGE}.{parts[0]}"):
             if path in self.places:
@@ -74,12 +74,12 @@ class Index:
         return None
 
     def scope(self, uses: list[Use]) -> set[str]:
-        """The documented names that a chapter imports, those of imported modules included."""
+        """Return the documented names that a chapter imports, also through whole modules."""
         names = {use.name for use in uses if use.kind == "import"}
         return {full for full in self.places if {full, full.rpartition(".")[0]} & names}
 
     def whole(self, name: str) -> str:
-        """Of a method its class, of anything else itself."""
+        """Return the class of a method, or the name itself."""
         parent = name.rpartition(".")[0]
         return parent if parent in self.places else name
 
@@ -96,7 +96,7 @@ class ShownSource(LiteralInclude):
 
 
 def names_in(code: str) -> Iterator[tuple[str, str]]:
-    """What a cell imports from the package, in full, and every other name that it reads."""
+    """Yield the full names that a cell imports from the package, and all names that it reads."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
@@ -140,7 +140,7 @@ def _note(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def noted(env: BuildEnvironment) -> dict[str, list[Use]]:
-    """Chapter -> what it uses."""
+    """Return the uses noted so far, by chapter."""
     found: dict[str, list[Use]] = env.__dict__.setdefault("booksite_uses", {})
     return found
 
@@ -150,7 +150,7 @@ def _practised(use: Use) -> bool:
 
 
 def chapters_of(env: BuildEnvironment) -> dict[str, dict[str, dict[str, Use]]]:
-    """Name -> "explained" or "used" -> chapter -> the use that the reference points at."""
+    """Return the use that the reference links to, by name, by "explained" or "used", by chapter."""
     index = Index(env)
     table: dict[str, dict[str, dict[str, Use]]] = {}
     for chapter, uses in sorted(noted(env).items()):

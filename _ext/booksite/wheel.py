@@ -1,4 +1,4 @@
-"""The package as a wheel beside the pages, for a reader who takes one notebook away."""
+"""Build the package as a wheel beside the pages, for readers who download one notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARTS = ("pyproject.toml", "README.md", "LICENSE", "attention_core")
 
 
 def name_of(root: Path) -> str:
-    """The file name of the wheel: pip takes no other."""
+    """Return the file name of the wheel in the form that pip requires."""
     text = (root / "attention_core" / "__init__.py").read_text(encoding="utf-8")
     (version,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     return f"attention_core-{version}-py3-none-any.whl"
@@ -35,12 +35,12 @@ def _files(root: Path) -> list[Path]:
 
 
 def address(root: Path, site: str) -> str:
-    """Where the wheel will lie, if the address of the site is known; otherwise nothing."""
+    """Return the address of the wheel, or "" if the address of the site is not known."""
     return f"{site}{name_of(root)}" if site else ""
 
 
 def build(root: Path, folder: Path) -> subprocess.Popen[str]:
-    """Start to build the wheel into ``folder/dist``, from a copy: setuptools litters."""
+    """Start a build of the wheel into ``folder/dist``, from a copy: setuptools leaves files."""
     for file in _files(root):
         copy = folder / file.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def build(root: Path, folder: Path) -> subprocess.Popen[str]:
 
 
 class _Wheel:
-    """Built in a process of its own while the pages are made, and only when it would differ."""
+    """Build the wheel in a second process while the pages are made, if its sources changed."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
@@ -94,7 +94,7 @@ class _Wheel:
 
 
 def _button(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
-    """Beside the notebook, the package that it needs."""
+    """Add a button that downloads the wheel, next to that of the notebook."""
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons" and page.startswith("chapters/"):
             button = {

@@ -1,4 +1,4 @@
-"""The rules that every chapter keeps. Each rule yields its problems as (cell, message)."""
+"""Check the rules for chapters. Each rule yields its problems as (cell, message)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def prose(notebook: NotebookNode) -> Iterator[NotebookNode]:
 
 
 def printed(cell: NotebookNode) -> Iterator[str]:
-    """What a cell prints, without the descriptions of pictures and without errors."""
+    """Return the printed text of a cell, without alternative texts and errors."""
     for output in cell.outputs:
         data = output.get("data", {})
         yield output.get("text", "") or ("" if "image/png" in data else data.get("text/plain", ""))

@@ -1,4 +1,4 @@
-"""Run a chapter's code cells in this process, and leave the process as it was."""
+"""Run the code cells of a chapter in this process, then restore the state of the process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chapter_form import read
 
 @dataclass
 class Ran:
-    """A chapter after its last cell."""
+    """The state of a chapter after its last cell."""
 
     namespace: dict[str, Any]
     #: tag -> what the cell printed and its last value, as one text
@@ -38,7 +38,7 @@ class Ran:
 
 @contextlib.contextmanager
 def unchanged_settings(folder: Path) -> Iterator[None]:
-    """What chapters set for themselves (types, printing, style, seeds) ends with the block."""
+    """Restore what chapters set (default dtype, print options, style, seeds) after the block."""
     options = vars(torch._tensor_str.PRINT_OPTS).copy()
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     grad = torch.is_grad_enabled()
@@ -93,7 +93,7 @@ def run(path: Path) -> Ran:
 
 
 def _run_cell(source: str, name: str, namespace: dict[str, Any]) -> Any:
-    """The value of the cell's last expression, if it ends in one."""
+    """Return the value of the last expression of a cell, or None if it ends in a statement."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, name, "exec"), namespace)

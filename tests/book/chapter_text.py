@@ -1,4 +1,4 @@
-"""What Markdown cells consist of: headings, words, included code."""
+"""Split Markdown cells into headings, words and included code."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ MARKUP = re.compile(
 
 
 def headings(markdown: str) -> Iterator[tuple[int, str]]:
-    """(level, title) of each heading outside code."""
+    """Return (level, title) of each heading outside code."""
     for marks, title in HEADING.findall(FENCED.sub("", markdown)):
         yield len(marks), title
 
 
 def words(markdown: str) -> int:
-    """Words of prose: no code, no formulas, no markup."""
+    """Return the words of the prose, without code, formulas and markup."""
     return len(re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", MARKUP.sub(" ", _prose(markdown))))
 
 
 def literal_includes(markdown: str) -> Iterator[tuple[str, str]]:
-    """(file, object or empty) of each literalinclude, also of those inside an admonition."""
+    """Return (file, object or "") of each literalinclude, also inside admonitions."""
     for match in INCLUDE.finditer(markdown):
         pyobject = re.search(r"^:pyobject:\s*(\S+)", match["options"], re.MULTILINE)
         yield match["target"], pyobject[1] if pyobject else ""
 
 
 def _prose(markdown: str) -> str:
-    """Text without fenced code; a directive's own text stays."""
+    """Return the text without fenced code, but with the text of directives."""
 
     def keep(match: re.Match[str]) -> str:
         info = match["info"].strip()

@@ -41,7 +41,7 @@ LAYOUT = {"aligned", "align", "align*", "gathered", "gather", "gather*", "split"
 
 @dataclass
 class Checked:
-    """The outcome for one formula."""
+    """The result of checking one formula."""
 
     problems: list[str] = field(default_factory=list)
     #: Numbers, as printed, that an equation vouches for: all in an equality, where changing
@@ -67,7 +67,7 @@ class Side:
 
     @property
     def is_plain(self) -> bool:
-        """Only printed digits (a number, a vector, d.dd \\cdot 10^k), nothing to compute."""
+        """Return whether this side only states digits (a number, a vector, d.dd \\cdot 10^k)."""
         tokens = [t for t in self.tokens if t not in {"{", "}"}]
         if len(tokens) >= 5 and tokens[1] in {r"\cdot", r"\times"} and tokens[2:4] == ["10", "^"]:
             tokens = tokens[:1]
@@ -87,7 +87,7 @@ class Side:
         return max((_decimals(literal) for literal in self.literals), default=0)
 
     def slack(self, *, integers: bool, decimals: int = 0) -> Value:
-        """How far rounding of its printed numbers may have moved this side.
+        """Return how far the rounding of its printed numbers can move this side.
 
         Numbers of fewer decimals than asked for are taken to be exact.
         """
@@ -106,7 +106,7 @@ def _decimals(literal: str) -> int:
 
 
 def half_unit(literal: str, *, integers: bool) -> float:
-    """Half a unit of the last printed digit."""
+    """Return half a unit of the last printed digit."""
     if "." in literal:
         return 0.5 * 10.0 ** -_decimals(literal)
     if not integers:
@@ -142,7 +142,7 @@ def check(latex: str) -> Checked:
 
 
 def _combine(before: str, sign: str) -> str:
-    """The relation of two sides with skipped sides in between; none across an inequality."""
+    """Return the relation of two sides with others between; "" across an inequality."""
     if before in ORDER or not before:
         return ""
     if sign in ORDER:

@@ -41,11 +41,11 @@ FUNCTIONS: dict[str, Callable[[Value], Any]] = {
 
 
 class Opaque(Exception):
-    """The expression has letters."""
+    """An expression that has letters."""
 
 
 class Unreadable(Exception):
-    """The expression has no letters, and no value either."""
+    """An expression without letters that has no value."""
 
 
 def tokenize(latex: str) -> list[str]:
@@ -59,7 +59,7 @@ def tokenize(latex: str) -> list[str]:
 
 
 def text(tokens: list[str]) -> str:
-    """The tokens as they might have been written, for messages."""
+    """Return the tokens as LaTeX, for messages."""
     joined = ""
     for token in tokens:
         joined += (" " if token in "+-" else "") + token
@@ -159,7 +159,7 @@ class Parser:
         return value
 
     def take_mark(self, *marks: str) -> bool:
-        """An exponent that is a sign, not a number; braces around it are optional."""
+        """Read an exponent that is a sign and not a number, with or without braces."""
         for mark in marks:
             for form in ([mark], ["{", mark, "}"]):
                 if self.tokens[self.place : self.place + len(form)] == form:
@@ -168,7 +168,7 @@ class Parser:
         return False
 
     def argument(self) -> Any:
-        """A group in braces, or a single character as TeX takes it."""
+        """Read a group in braces, or a single character as TeX does."""
         if self.peek()[:1].isdigit() and len(self.peek()) > 1:
             raise Unreadable(f"TeX takes only the first digit of {self.peek()}; add braces")
         return self.atom()

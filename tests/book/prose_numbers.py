@@ -1,4 +1,4 @@
-"""Where does a number in the text come from?
+"""Trace each number in the text to an output, an equation or the code.
 
 Every decimal number, and every integer of two or more digits, must be a number that a code
 cell prints, a number in the code, or the outcome of an equation that holds. A number of
@@ -68,7 +68,7 @@ POWER_OF_TEN = re.compile(r"(\d(?:\.\d+)?)\s?(?:\\cdot|\\times|×|·)\s?10\^\{?(
 
 @dataclass
 class Sources:
-    """The numbers that a text may use."""
+    """The numbers that a text may state."""
 
     printed: set[Decimal] = field(default_factory=set)
     #: Literals in code are exact: 0.5 is also 0.50.
@@ -86,7 +86,7 @@ class Sources:
         return shown in printed or shown in self.exact
 
     def have_table(self, value: Table, half_units: Table) -> bool:
-        """Whether a table, or a row or a column of it, holds these numbers."""
+        """Return whether a table, or a row or a column of it, equals these numbers."""
         value, half_units = np.squeeze(value), np.squeeze(half_units)
         for table in self.tables:
             lines = [*table, *table.T] if table.ndim == 2 else []
@@ -116,14 +116,14 @@ def formulas(markdown: str) -> Iterator[str]:
 
 
 def _without_code(markdown: str) -> str:
-    """Dollars in code are no formulas; a directive's fence holds text."""
+    """Remove code, where dollars are not formulas, but keep the text of directives."""
     text = FENCE.sub(lambda m: m[0] if m["info"].startswith("{") else "", markdown)
     text = re.sub(r"^:[\w-]+:.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"`[^`\n]+`(?!`)", "", text)
 
 
 def unsupported(text: str, sources: Sources) -> list[str]:
-    """Each number of the text that comes from nowhere, with the sentence it stands in."""
+    """Return each number that has no source, with its sentence."""
     for pattern in EXEMPT:
         text = pattern.sub(_replacement, text)
     text = POWER_OF_TEN.sub(lambda m: f"{m[1]}e{m[2].replace('−', '-')}", text).replace("{,}", ",")
@@ -156,7 +156,7 @@ def _sentence(text: str, place: int) -> str:
 
 
 def numbers_in(text: str) -> set[Decimal]:
-    """All numbers in printed output, with their signs and printed digits."""
+    """Return all numbers in printed output, with their signs and printed digits."""
     pattern = r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d*)?(?:e[+-]?\d+)?(?![\d_])"
     return {Decimal(number.replace(",", "")) for number in re.findall(pattern, text)}
 
@@ -173,7 +173,7 @@ def numbers_in_code(source: str) -> set[Decimal]:
 
 
 def tables_in_code(source: str) -> list[Table]:
-    """All lists of numbers, with one or two axes."""
+    """Return all lists of numbers with one or two axes."""
     tables = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.List | ast.Tuple):
@@ -187,7 +187,7 @@ def tables_in_code(source: str) -> list[Table]:
 
 
 def sources_of(notebook: NotebookNode) -> Sources:
-    """What the code cells of a chapter show and contain; equations are added by the text."""
+    """Collect the numbers in the outputs and the code of a chapter; equations are added later."""
     sources = Sources()
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -207,7 +207,7 @@ def sources_of(notebook: NotebookNode) -> Sources:
 
 
 def claims_in_code(source: str) -> Iterable[str]:
-    """Text in code that the machine does not compute: comments and alternative text."""
+    """Return the text in code that is not computed: comments and alternative texts."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string
@@ -217,7 +217,7 @@ def claims_in_code(source: str) -> Iterable[str]:
 
 
 def _constant_text(node: ast.AST) -> Iterator[str]:
-    """The literal parts of a string; what an f-string computes is computed."""
+    """Return the literal parts of a string; the other parts of an f-string are computed."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.FormattedValue):

@@ -32,7 +32,7 @@ def test_rule(path, rule):
     assert not found, "\n" + "\n".join(found)
 
 
-def test_no_notebook_lies_where_nothing_checks_it():
+def test_all_notebooks_are_in_folders_that_are_checked():
     found = [
         *ROOT.glob("*.ipynb"),
         *ROOT.glob("[!._]*/*.ipynb"),
@@ -80,7 +80,7 @@ Seven.
 """
 
 
-def test_markdown_is_taken_apart():
+def test_markdown_is_split_into_its_parts():
     assert list(headings(MARKDOWN)) == [(1, "Title"), (3, "Sub")]
     assert words(MARKDOWN) == 9
     included = ("../attention_core/functional.py", "Layer.forward")

@@ -55,7 +55,7 @@ def find_problems(ran: Ran, wrong: dict[int, dict[str, str]]) -> list[str]:
     return problems
 
 
-def test_checks_tell_right_from_wrong(chapter):
+def test_exercise_checks_accept_right_and_refuse_wrong_answers(chapter):
     name, ran = chapter
     found = find_problems(ran, WRONG.get(name, {}))
     assert not found, f"\n{name}: " + f"\n{name}: ".join(found)

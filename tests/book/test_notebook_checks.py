@@ -263,7 +263,7 @@ def test_a_second_run_changes_nothing(stored, capsys):
     assert (again.read_bytes(), other.read_bytes()) == (kept, inverted)
 
 
-def test_what_run_chapters_stores(stored):
+def test_run_chapters_stores_the_normal_form(stored):
     notebook = read(stored)
     assert normalise(notebook) == notebook
     assert [cell.execution_count for cell in notebook.cells] == [*range(1, len(CELLS) + 1)]

@@ -130,7 +130,7 @@ def test_a_false_formula_is_found(formula, reason):
     assert reason in problem
 
 
-def test_what_an_equation_vouches_for():
+def test_numbers_of_true_equations_become_sources():
     assert check(r"12\cdot 12 = 144").established == {"12", "144"}
     assert check(r"\frac{e^{11}}{2e^{11}+e^{10}} \approx 0.4223").established == {"0.4223"}
     assert check(r"0.4223 + 0.1554\cdot 5 \approx 1.1990").established == set()
@@ -196,12 +196,12 @@ def test_numbers_with_a_source_pass(text):
         ("exactly 12 rows", "12"),
     ],
 )
-def test_numbers_from_nowhere_are_found(text, number):
+def test_numbers_without_a_source_are_found(text, number):
     problems = unsupported(text, Sources(prose_numbers.numbers_in("0.4223 11.97")))
     assert [problem.split(" in ")[0] for problem in problems] == [number]
 
 
-def test_a_description_is_a_claim_and_not_a_source():
+def test_alternative_text_is_checked_and_is_no_source():
     code = 'x = 0.5  # about 0.25\nshow(fig, alt=f"from 0.75 to {x:.12f}")'
     assert list(claims_in_code(code)) == ["# about 0.25", "from 0.75 to  …"]
     cell = nbformat.v4.new_code_cell(code)

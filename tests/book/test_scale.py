@@ -69,7 +69,7 @@ def test_the_table_has_the_form_that_the_script_writes(script, committed, capsys
     assert capsys.readouterr().out.count("\n") == 2 + 2 + 2 + 6
 
 
-def test_a_part_can_be_made_alone_and_leaves_the_others(script, capsys):
+def test_one_part_of_the_table_can_be_measured_again_alone(script, capsys):
     script.TABLE.write_text('{"half": "kept", "memory": "old"}', encoding="utf-8")
     script.main(["memory"])
     made = json.loads(script.TABLE.read_text(encoding="utf-8"))

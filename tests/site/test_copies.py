@@ -18,7 +18,7 @@ CHAPTERS = sorted(FOLDER.glob("*.ipynb"))
 NUMBERS = {"vaswani2017": "30", "raschka": "2"}
 
 
-def test_a_citation_has_its_number():
+def test_a_citation_shows_its_number():
     text = "See {cite}`vaswani2017` and {cite}`raschka,vaswani2017`."
     assert readable(text, FOLDER, "", NUMBERS) == "See [30] and [2, 30]."
     one, two = (f"[{n}](https://a.org/references.html)" for n in (30, 2))
@@ -34,7 +34,7 @@ def test_links_lead_to_the_site_if_its_address_is_known():
     )
 
 
-def test_a_source_stands_where_its_file_was_named():
+def test_an_included_source_is_inserted():
     one = "```{literalinclude} ../attention_core/functional.py\n:pyobject: masked_softmax\n```"
     fold = "````{{admonition}} The source of {}\n:class: dropdown\n\n{}\n````"
     source = f"```python\n{inspect.getsource(masked_softmax).rstrip()}\n```"
@@ -49,19 +49,19 @@ def test_a_source_stands_where_its_file_was_named():
 @pytest.mark.parametrize(
     "text", ["{ref}`a`", "```{note}\nx\n```", ":::{tip}\nx\n:::", "{py:func}`a`"]
 )
-def test_what_no_copy_could_show_stops_the_build(text):
+def test_a_directive_that_a_copy_cannot_show_stops_the_build(text):
     with pytest.raises(Exception, match="a notebook for download would show"):
         readable(text, FOLDER, "", {})
 
 
-def test_what_is_not_in_the_source_is_named():
+def test_an_object_that_the_source_lacks_is_named():
     text = "```{literalinclude} ../attention_core/functional.py\n:pyobject: nobody\n```"
     with pytest.raises(Exception, match=r"functional\.py has no 'nobody'"):
         readable(text, FOLDER, "", {})
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_copy_differs_in_words_and_the_address_only(path):
+def test_a_copy_changes_only_markdown_and_the_address_of_the_wheel(path):
     text = path.read_text(encoding="utf-8")
     numbers = defaultdict(lambda: "7")
     before = json.loads(text)
@@ -81,14 +81,14 @@ def test_a_copy_differs_in_words_and_the_address_only(path):
             assert old == new
 
 
-def test_a_copy_is_written_in_the_form_of_the_notebooks():
+def test_a_copy_has_the_file_format_of_the_notebooks():
     """Cells without anything to translate keep their lines; so does all the rest."""
     text = CHAPTERS[0].read_text(encoding="utf-8")
     plain = re.sub(r"\{cite\}|\{literalinclude\}|\{admonition\}", "", text)
     assert copy(plain, FOLDER, "", {}, "") == plain
 
 
-def test_a_first_cell_without_a_place_for_the_address_is_refused():
+def test_a_first_cell_without_a_placeholder_for_the_address_is_refused():
     text = CHAPTERS[0].read_text(encoding="utf-8").replace(r"wheel = \"\"", r"wheel = \"x\"")
     with pytest.raises(Exception, match="no place for the address"):
         copy(text, FOLDER, "", defaultdict(lambda: "7"), "x")

@@ -40,7 +40,7 @@ def page(body: str, title: str = "A") -> str:
     return f"<html>{head}<body><article>{body}</article></body></html>"
 
 
-def test_a_description_is_an_attribute_and_no_more():
+def test_a_description_is_escaped_as_an_attribute():
     made = finish(page(f"<p>{ESCAPED}</p>"), lambda _: (1, 1))
     tags = Reader(made).tags
     (said,) = (given for tag, given in tags if given.get("name") == "description")
@@ -48,7 +48,7 @@ def test_a_description_is_an_attribute_and_no_more():
     assert "img" not in [tag for tag, _ in tags]
 
 
-def test_a_picture_whose_words_hold_signs_of_html_keeps_them_and_gets_its_size():
+def test_a_picture_with_html_signs_in_its_attributes_keeps_them_and_gets_its_size():
     asked = []
     image = """<img alt="a > b, src=&quot;x&quot; width='3'" hidden src="b&amp;c.png">"""
     made = finish(page(f"<p>{image}</p>"), lambda source: asked.append(source) or (4, 2))
@@ -60,12 +60,12 @@ def test_a_picture_whose_words_hold_signs_of_html_keeps_them_and_gets_its_size()
     }  # fmt: skip
 
 
-def test_words_of_a_page_are_read_without_tags_whose_attributes_hold_their_signs():
+def test_a_tag_with_html_signs_in_its_attributes_is_no_part_of_a_description():
     made = finish(page('<p>One <a title="a > b">two</a>.</p>'), lambda _: (1, 1))
     assert 'content="One two."' in made
 
 
-def test_a_preview_cannot_leave_its_attributes():
+def test_a_link_preview_is_escaped_as_attributes():
     text = page("", title=f"{ESCAPED} — B") + f'<meta name="description" content="{ESCAPED}" />'
     url = "https://example.org/a&b/"
     tags = Reader(address.preview(text, url, "x y/早", size=(1, 2), book="B")).tags
@@ -75,7 +75,7 @@ def test_a_preview_cannot_leave_its_attributes():
     assert said["og:url"] == "https://example.org/a&b/x%20y/%E6%97%A9.html"
 
 
-def test_the_sitemap_is_xml_and_its_addresses_are_addresses():
+def test_the_sitemap_is_valid_xml_with_quoted_addresses():
     pages = ["a&b", "x y/早", "<c>", "d#e?f"]
     tree = ElementTree.fromstring(address.sitemap("https://example.org/a&b/", pages))
     listed = [entry.text for entry in tree.iter(f"{{{address.SITEMAP}}}loc")]
@@ -86,13 +86,13 @@ def test_the_sitemap_is_xml_and_its_addresses_are_addresses():
 
 
 @pytest.mark.parametrize("sign", [*"\"'<>\\`()[]{}#?|^$* \n", "早"])
-def test_an_address_that_could_leave_its_place_is_refused(sign):
+def test_an_address_with_special_characters_is_refused(sign):
     with pytest.raises(Exception, match="BOOK_URL must be an address that begins with http"):
         address.site_url({"BOOK_URL": f"https://example.org/a{sign}b"})
 
 
 @pytest.mark.parametrize("name", ['a/b"><script>', "a/b c", "a", "a/b/c", "a/早", "a/b\n"])
-def test_a_repository_whose_name_is_none_is_no_repository(name):
+def test_an_invalid_repository_name_is_ignored(name):
     environment = {
         "GITHUB_REPOSITORY": name,
         "GITHUB_REF": "refs/heads/main",
@@ -101,7 +101,7 @@ def test_a_repository_whose_name_is_none_is_no_repository(name):
     assert launch.repository(Path(), environment) is None
 
 
-def test_the_foot_of_a_page_has_links_only():
+def test_the_repository_in_the_footer_is_escaped():
     found = launch.Repository('a/b"><script>', "main", "HEAD")
     assert {tag for tag, _ in Reader(launch.imprint(found)).tags} == {"p", "a"}
 
@@ -126,19 +126,19 @@ def test_addresses_of_other_services_are_quoted(monkeypatch, tmp_path):
         assert len(parts.query.split("?")) == 1
 
 
-def test_what_pages_are_about_cannot_close_its_script():
+def test_descriptions_in_the_search_script_cannot_close_it():
     script = scripts.excerpts({"a": HOSTILE})
     assert "<" not in re.search(r"const about = (.*);", script)[1]
     assert json.loads(re.search(r"const about = (.*);", script)[1]) == {"a": HOSTILE}
 
 
-def test_the_latex_of_a_formula_is_an_attribute_and_no_more():
+def test_the_latex_of_a_formula_is_escaped_as_an_attribute():
     latex = """x < y > "z" '"""
     (math,) = (given for tag, given in Reader(convert(latex)).tags if tag == "math")
     assert math["data-tex"] == latex
 
 
-def test_copies_of_notebooks_keep_what_stands_in_them(tmp_path):
+def test_copies_escape_titles_and_fence_source_that_has_fences(tmp_path):
     fold = "````{admonition} a < b & <img>\n:class: dropdown\n\ntext\n````"
     made = copies.readable(fold, tmp_path, "", {})
     assert "<summary>a &lt; b &amp; &lt;img&gt;</summary>" in made

@@ -55,7 +55,7 @@ def test_a_chapter_read_to_its_summary_is_marked_and_the_next_is_named(tab, addr
     assert tab.evaluate("localStorage.getItem('chapters-read')") == "[]"
 
 
-def test_who_has_read_all_is_told_so(tab, address):
+def test_a_reader_of_all_chapters_is_told_so(tab, address):
     tab.goto(f"{address}index.html")
     names = tab.locator("#the-map table a").evaluate_all(
         "links => links.map(a => a.pathname.match(/chapters.(.*).html/)[1])"
@@ -66,14 +66,14 @@ def test_who_has_read_all_is_told_so(tab, address):
 
 
 @pytest.mark.parametrize("kept", ["nonsense", "7", '{"a": 1}'])
-def test_what_is_no_list_is_no_progress(tab, address, kept):
+def test_stored_progress_that_is_no_list_is_ignored(tab, address, kept):
     tab.goto(f"{address}index.html")
     tab.evaluate("kept => localStorage.setItem('chapters-read', kept)", kept)
     tab.reload()
     assert tab.locator("#the-map p.progress").is_hidden()
 
 
-def test_a_browser_that_keeps_nothing_shows_the_plain_map(tab, address):
+def test_a_browser_without_storage_shows_the_plain_map(tab, address):
     tab.add_init_script(
         "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
     )

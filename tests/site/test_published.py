@@ -111,7 +111,7 @@ def test_the_crawl_finds_what_is_broken(tmp_path, published):
     assert broken == [f"{here}nowhere.html: 404", f"{here}: no two.html#no"]
 
 
-def test_pages_name_their_address_and_the_list_names_all_pages(published):
+def test_pages_have_canonical_addresses_and_the_sitemap_lists_all_pages(published):
     url, site = published
     tree = ElementTree.parse(site / "sitemap.xml")
     listed = [element.text for element in tree.iter(f"{{{addresses.SITEMAP}}}loc")]
@@ -134,7 +134,7 @@ def test_pages_name_their_address_and_the_list_names_all_pages(published):
     assert '<meta property="og:type" content="website" />' in front
 
 
-def test_launch_buttons_lead_to_files_that_git_has(published):
+def test_launch_buttons_lead_to_files_that_git_tracks(published):
     _, site = published
     tracked = launch._git(ROOT, "ls-files").splitlines()
     if not tracked:
@@ -154,7 +154,7 @@ def test_launch_buttons_lead_to_files_that_git_has(published):
     assert {".binder/requirements.txt", ".binder/runtime.txt"} <= set(tracked)
 
 
-def test_notebooks_of_the_site_name_the_wheel_that_lies_there(published):
+def test_notebooks_of_the_site_have_the_address_of_its_wheel(published):
     url, site = published
     for path in site.glob("_sources/chapters/*.ipynb"):
         (address,) = re.findall(r'wheel = \\"(.*?)\\"', path.read_text(encoding="utf-8"))
@@ -172,18 +172,18 @@ def test_published_pages_work_in_a_browser(published, browser):
 @pytest.mark.parametrize(
     "bad", ["example.org", 'https://example.org/"', "file:///tmp", "http://a b"]
 )
-def test_an_address_that_is_none_is_refused(bad):
+def test_an_invalid_address_is_refused(bad):
     with pytest.raises(Exception, match="BOOK_URL must be an address that begins with http"):
         addresses.site_url({"BOOK_URL": bad})
 
 
-def test_an_address_ends_in_a_slash_or_is_not_known():
+def test_an_address_gets_a_slash_and_may_be_absent():
     assert addresses.site_url({}) == ""
     for given in ("https://example.org/book", "https://example.org/book/"):
         assert addresses.site_url({"BOOK_URL": given}) == "https://example.org/book/"
 
 
-def test_a_preview_says_what_its_page_says():
+def test_a_link_preview_has_the_title_and_description_of_its_page():
     said = '<meta name="description" content="A &quot;b&quot;." />'
     head = f"<title>1. Two &lt; three? — Book</title>{said}"
     tags = addresses.preview(head, "https://example.org/", "a/b", size=(12, 6), book="Book")

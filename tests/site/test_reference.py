@@ -83,7 +83,7 @@ def test_every_public_name_is_in_the_reference():
     assert not missing, f"add to reference/*.md: {', '.join(sorted(missing))}"
 
 
-def test_the_reference_has_no_name_twice_and_none_that_does_not_exist():
+def test_names_in_the_reference_are_unique_and_exist():
     names = documented_names()
     assert sorted(names) == sorted(set(names))
     for name in names:
@@ -108,13 +108,13 @@ def test_the_first_page_links_every_name(site):
     assert set(documented_names()) - linked == set()
 
 
-def test_every_entry_says_where_the_name_lives(entries):
+def test_every_entry_says_its_module(entries):
     for name in documented_names():
         text = html.unescape(re.sub(r"<[^>]+>", "", entries[name]))
         assert re.search(r"Module:\s+attention_core\.", text), name
 
 
-def test_every_name_is_in_a_chapter_or_known_to_be_outside(entries):
+def test_every_name_is_in_a_chapter_or_listed_as_outside(entries):
     # A class's methods follow it; the chapters stand before them.
     outside = {
         name.removeprefix("attention_core.")

@@ -15,7 +15,7 @@ from sphinx.util.docutils import docutils_namespace
 # --- docstrings -------------------------------------------------------------------------------
 
 
-def test_shapes_stand_in_lines_of_their_own():
+def test_each_shape_has_its_own_line():
     made = docstrings.as_rest(
         ["Split.", "", "Shape:", "    q: (..., L)    k: (B, S, d_k) ids", "    returns: (L, S); or"]
     )
@@ -30,7 +30,7 @@ def test_a_shape_without_a_name_and_code_inside_one():
     assert made[1] == "    ``(..., L)`` → ``(..., L)``, with ``f(a, b)``"
 
 
-def test_arguments_go_on_in_the_next_line_and_may_be_several():
+def test_arguments_may_share_an_entry_and_continue_on_the_next_line():
     made = docstrings.as_rest(
         ["Args:", "    d_model, d_ff: widths", "        of `x`", "Raises:", "    ValueError: no"]
     )
@@ -47,7 +47,7 @@ def test_a_source_is_a_paragraph_and_an_example_is_left_alone():
     assert ">>> f('`a`')" in made
 
 
-def test_a_block_may_begin_in_its_first_line():
+def test_a_block_may_have_text_after_its_colon():
     assert docstrings.as_rest(["Args: as `f`."])[1] == "    as ``f``."
 
 
@@ -83,11 +83,11 @@ def index():
         ("attention_core.write", None),
     ],
 )
-def test_inline_code_is_a_name_or_it_is_not(index, code, name):
+def test_inline_code_is_matched_to_documented_names(index, code, name):
     assert index.mentioned(code, set()) == (name and f"attention_core.{name}")
 
 
-def test_a_name_of_a_module_counts_where_it_is_imported_or_near(index):
+def test_a_short_name_is_matched_where_it_is_imported_or_in_the_same_class(index):
     scope = index.scope([uses.Use("import", "attention_core.dates.write", "", "")])
     assert index.mentioned("write", scope) == "attention_core.dates.write"
     assert index.scope([uses.Use("import", "attention_core.plotting", "", "")]) == {
@@ -99,13 +99,13 @@ def test_a_name_of_a_module_counts_where_it_is_imported_or_near(index):
     assert index.mentioned("Translator", {"*"}) is None
 
 
-def test_what_is_shown_of_a_class_belongs_to_the_class(index):
+def test_shown_source_of_a_method_belongs_to_its_class(index):
     assert index.shown("transformer.Transformer.forward") == "attention_core.Transformer"
     assert index.shown("dates.write") == "attention_core.dates.write"
     assert index.shown("layers._Residual.add") is None
 
 
-def test_what_a_cell_imports_and_reads():
+def test_imported_and_used_names_of_a_cell_are_found():
     code = "from attention_core.dates import write\nimport torch\nplotting.show(write(x))"
     found = set(uses.names_in(code))
     assert ("import", "attention_core.dates.write") in found
@@ -196,7 +196,7 @@ def test_a_name_is_a_link_once_in_each_section(small):
     assert "torch.nn</span></code></a>" not in chapter
 
 
-def test_source_that_is_shown_leads_to_the_reference(small):
+def test_shown_source_links_to_the_reference(small):
     assert re.search(
         r'In the reference: <a class="reference internal" href="../reference.html#attention_core'
         r'.causal_mask"',
@@ -219,7 +219,7 @@ def test_a_docstring_that_names_a_chapter_links_it(small):
     assert "chapter 1 shows" in " ".join(reference.split())  # there is none here
 
 
-def test_an_edited_chapter_has_the_reference_read_never_and_written_if_need_be(tmp_path):
+def test_an_edited_chapter_never_rereads_the_reference_and_rewrites_it_only_if_needed(tmp_path):
     site = Site(tmp_path)
     site.build()
     site.write("chapters/04_scores.rst", CHAPTER.replace("First", "At first"))
@@ -233,7 +233,7 @@ def test_an_edited_chapter_has_the_reference_read_never_and_written_if_need_be(t
     assert site.page("reference").count("Explained in") == 3
 
 
-def test_a_name_that_leaves_the_reference_has_the_chapters_written(tmp_path):
+def test_a_name_removed_from_the_reference_rewrites_the_chapters(tmp_path):
     site = Site(tmp_path)
     site.build()
     site.write("reference.rst", REFERENCE.replace(".. autofunction:: attention_scores\n", ""))
@@ -253,7 +253,7 @@ def finished(body: str) -> str:
     return once
 
 
-def test_the_lines_of_a_signature_are_no_list():
+def test_a_long_signature_is_set_in_lines_and_not_in_a_list():
     made = finished('<dl><dt class="sig x">f(<dl>\n<dd>a,</dd>\n</dl>)</dt><dd>text</dd></dl>')
     assert '(<span class="sig-lines">\n<span class="sig-line">a,</span>\n</span>)</dt>' in made
     assert made.count("<dl>") == made.count("<dd>") == 1

@@ -46,7 +46,7 @@ def change(site, pattern, new, names=("**/*.html",)):
     assert count
 
 
-def test_all_rewritings_find_their_place(written):
+def test_all_rewritings_match_the_html_of_the_theme(written):
     pages.finish_site(written)
     finished = {path: path.read_bytes() for path in written.glob("*.html")}
     for text in finished.values():
@@ -58,7 +58,7 @@ def test_all_rewritings_find_their_place(written):
 
 
 @pytest.mark.parametrize("step", pages.REWRITINGS, ids=lambda step: step.name)
-def test_what_the_theme_no_longer_writes_stops_the_build(written, step):
+def test_a_rewriting_without_any_match_stops_the_build(written, step):
     change(written, step.pattern, "")
     with pytest.raises(ExtensionError, match=re.escape(f"{step.name!r} finds nothing in ")):
         pages.finish_site(written)
@@ -81,7 +81,7 @@ def test_what_the_theme_no_longer_writes_stops_the_build(written, step):
         ("search", '<meta charset="utf-8" />', "<meta charset=utf-8>", "begin with the stand-in"),
     ],
 )
-def test_what_one_page_writes_in_another_way_stops_the_build(written, page, old, new, name):
+def test_a_rewriting_without_a_match_on_one_page_stops_the_build(written, page, old, new, name):
     change(written, old, new, [f"{page}.html"])
     with pytest.raises(ExtensionError, match=rf"{re.escape(name)}[^;]* finds nothing in {page}$"):
         pages.finish_site(written)
@@ -99,12 +99,12 @@ def test_a_build_with_another_theme_fails_and_says_why(tmp_path):
     assert "'keep one viewport' finds nothing in" in run.stderr
 
 
-def test_a_text_that_is_not_there_is_named():
+def test_a_replacement_without_a_match_is_named():
     with pytest.raises(ExtensionError, match="'put the font in' finds no 'b' to replace"):
         rewriting.replace("a", "b", "c", "put the font in")
 
 
-def test_each_file_of_the_theme_is_kept_where_it_is_of_use(site):
+def test_each_file_of_the_theme_is_loaded_where_it_is_of_use(site):
     text = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
     loaded = {name for name in USEFUL_WITH if re.search(rf'(?:src|href)="[^"]*{name}', text)}
     # The book has no tabs or cards.

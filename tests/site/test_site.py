@@ -49,7 +49,7 @@ def test_links_anchors_and_files_exist(site, pages):
             assert url.startswith("data:") or (path.parent / url.split("?")[0]).is_file(), url
 
 
-def test_images_have_words_and_a_size(pages):
+def test_images_have_alternative_text_and_a_size(pages):
     report(pages, checks.poor_images)
 
 
@@ -62,7 +62,7 @@ def test_ids_are_unique(pages):
     report(pages, checks.repeated_ids)
 
 
-def test_citations_bear_the_numbers_of_the_list(pages):
+def test_citations_have_the_numbers_of_the_bibliography(pages):
     assert checks.stale_citations(pages) == []
     assert sum(page.text.count('class="bibtex-citation"') for page in pages) > 50
 
@@ -112,7 +112,7 @@ def test_each_chapter_offers_its_notebook_and_the_package(site, pages):
         assert "torch and numpy stay as they are" not in page.text
 
 
-def test_fonts_hold_what_the_pages_show(site, pages):
+def test_fonts_have_all_characters_of_the_pages(site, pages):
     css = (site / "_static" / "book.css").read_text(encoding="utf-8")
     have = set()
     for inlined in re.findall(r"data:font/woff2;base64,([^\"]+)", css):
@@ -230,7 +230,7 @@ def test_search_finds_pages(browser, address, words, title):
         tab.close()
 
 
-def test_pages_print_on_white_paper_without_what_is_folded(browser, address):
+def test_pages_print_in_the_light_theme_without_closed_folds(browser, address):
     context = browser.new_context(color_scheme="dark", viewport={"width": 718, "height": 1000})
     tab = context.new_page()
     tab.goto(f"{address}chapters/02_simple_attention.html")

@@ -226,7 +226,7 @@ def test_a_wrong_formula_fails_a_strict_build(build, tmp_path):
         ("[a section](#missing)", "'missing'"),
     ],
 )
-def test_what_is_missing_fails_a_strict_build(build, text, message):
+def test_a_missing_target_fails_a_strict_build(build, text, message):
     failed = build(f"# A\n\n{text}\n")
     assert failed.returncode != 0
     assert "index.md:3:" in failed.stderr

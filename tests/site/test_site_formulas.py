@@ -60,7 +60,7 @@ def test_aligned_rows(name):
     assert table.count('<mtd class="right">') == table.count('<mtd class="left">') == 2
 
 
-def test_the_source_is_kept_for_readers_of_the_page():
+def test_the_latex_of_a_formula_is_kept_in_data_tex():
     made = convert("a\n< b")
     assert 'data-tex="a &lt; b"' in made
     # WebKit makes alttext the name of the formula, and screen readers speak that LaTeX.
@@ -87,6 +87,6 @@ def test_the_source_is_kept_for_readers_of_the_page():
         r"\newcommand{\a}{b}",
     ],
 )
-def test_what_cannot_be_drawn_is_refused(latex):
+def test_a_formula_that_cannot_be_translated_is_refused(latex):
     with pytest.raises(FormulaError):
         convert(latex)
