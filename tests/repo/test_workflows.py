@@ -133,6 +133,72 @@ def test_other_systems_run_the_plain_commands_of_readme():
     assert "set `PYTHONUTF8=1` before you build" in readme
 
 
+DEPENDABOT = yaml.safe_load((GITHUB / "dependabot.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern", "break_it"),
+    [
+        ("dependabot", "dependabot.yml", ("interval: weekly", "interval: sometimes")),
+        ("github-issue-config", "ISSUE_TEMPLATE/config.yml", ("true", "perhaps")),
+        ("github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml", ("type: textarea", "type: text")),
+    ],
+)
+def test_the_settings_of_github_keep_their_schema(tmp_path, schema, pattern, break_it):
+    files = sorted(GITHUB.glob(pattern))
+    assert files
+    result = validate(*files, schema=f"vendor.{schema}")
+    assert result.returncode == 0, result.stdout + result.stderr
+    for file in files:
+        wrong = tmp_path / file.name
+        wrong.write_text(file.read_text(encoding="utf-8").replace(*break_it), encoding="utf-8")
+        assert validate(wrong, schema=f"vendor.{schema}").returncode == 1
+
+
+def test_each_kind_of_pin_is_updated_in_groups_every_week():
+    found = set()
+    for update in DEPENDABOT["updates"]:
+        folders = update.get("directories") or [update["directory"]]
+        found |= {(update["package-ecosystem"], folder) for folder in folders}
+        assert update["schedule"] == {"interval": "weekly"}
+        assert update["groups"]
+    node = [p.parent for p in ROOT.glob("*/*/package.json") if "node_modules" not in p.parts]
+    assert found == {
+        ("github-actions", "/"),
+        *(("npm", f"/{folder.relative_to(ROOT).as_posix()}") for folder in node),
+        *(
+            ("pip", "/" if path.parent == ROOT else f"/{path.parent.name}")
+            for path in [*ROOT.glob("requirements.txt"), *ROOT.glob(".*/requirements.txt")]
+        ),
+    }
+
+
+def test_each_issue_form_asks_what_is_needed_to_answer():
+    forms = {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml")
+        if path.stem != "config"
+    }
+    required = {
+        name: [f["id"] for f in form["body"] if f.get("validations", {}).get("required")]
+        for name, form in forms.items()
+    }
+    assert required == {
+        "book": ["page", "shown", "expected"],
+        "package": ["code", "computed", "expected", "versions"],
+        "suggestion": ["gain"],
+    }
+
+
+def test_the_pull_request_template_names_targets_that_exist():
+    text = (GITHUB / "pull_request_template.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"`make (\w+)`", text)
+    assert {"lint", "check", "chapters"} <= {*targets}
+    for target in targets:
+        assert f"\n{target}:" in makefile
+
+
 def test_only_what_passed_the_tests_of_the_default_branch_is_published():
     start = FLOWS["deploy"][True]  # YAML reads the word "on" as true
     assert start["workflow_run"] == {"workflows": [FLOWS["test"]["name"]], "types": ["completed"]}
