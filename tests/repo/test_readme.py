@@ -33,8 +33,9 @@ def test_the_counts_in_readme_are_today_s():
 def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipes = dict(re.findall(r"^(\w+):.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE))
-    for target in re.findall(r"`make (\w+)", README):
-        assert target in recipes
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for target in re.findall(r"`make (\w+)", README + contributing):
+        assert target in {*recipes, "check"}  # which has no recipe of its own
     for target, plain in [
         ("book", "jupyter-book build . -W -n --keep-going"),
         ("test", "python -m pytest -n 2"),
@@ -43,6 +44,17 @@ def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it(
         assert recipes[target] == f"\t$(BIN){plain}\n"
     assert "$(BIN)python -m pip install --quiet -r requirements.txt" in makefile
     assert README.count("`python -m pip install -r requirements.txt`") == 2
+
+
+def test_the_table_of_folders_leaves_no_part_out():
+    table = README.partition("## What is where")[2].partition("\n\nTo change")[0]
+    rows = dict(re.findall(r"^\| (`.*?`) \| (.*) \|$", table, re.MULTILINE))
+    for name in re.findall(r"`([\w.]+)/`", "".join(rows)):
+        assert (ROOT / name).is_dir()
+    parts = {path.parent.name for path in ROOT.glob("attention_core/*/__init__.py")}
+    assert parts <= {*re.findall(r"`(\w+)/`", rows["`attention_core/`"])}
+    tests = {path.parent.name for path in ROOT.glob("tests/*/test_*.py")}
+    assert tests <= {*re.findall(r"`(\w+)/`", rows["`tests/`"])}
 
 
 def test_readme_pins_the_torch_of_the_requirements():
