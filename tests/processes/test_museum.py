@@ -44,7 +44,9 @@ def test_torch_keeps_the_laws_of_attention():
 
 
 def test_torch_keeps_the_laws_of_the_norm():
-    for law in laws_of("layers.LayerNorm"):
+    found = laws_of("layers.LayerNorm")
+    assert {law.name for law in found} >= {"norm_is_per_token", "norm_has_variance_one"}
+    for law in found:
         law(torch.nn.LayerNorm)
 
 
@@ -79,11 +81,34 @@ def test_an_exhibit_breaks_its_law_with_a_sentence(thing):
     assert thing.law.verdict() == ""
 
 
+def implementation(exhibit):
+    """What the exhibit's law is about, as someone would hand it over who made this mistake."""
+    right = laws.find(exhibit.law.subject)
+    owner, _, name = exhibit.target.rpartition(".")
+    if exhibit.target == exhibit.law.subject:
+        return exhibit.wrong
+    if owner == exhibit.law.subject:
+        return type("Wrong", (right,), {name: exhibit.wrong})
+
+    def during(method):
+        def with_the_mistake(*args, **kwargs):
+            with planted(exhibit):
+                return method(*args, **kwargs)
+
+        return with_the_mistake
+
+    # The law is about a whole, of which the mistake is one part: planted only while it computes.
+    assert exhibit.law.subject == laws.MODEL
+    methods = {name: during(getattr(right, name)) for name in ("forward", "encode", "decode")}
+    return type("Wrong", (right,), methods)
+
+
 @named(EXHIBITS)
-def test_an_exhibit_that_a_law_is_about_can_be_handed_to_it(thing):
-    if thing.target == thing.law.subject:
-        with pytest.raises(AssertionError):
-            thing.law(thing.wrong)
+def test_a_law_refuses_an_implementation_with_the_mistake_that_is_handed_to_it(thing):
+    wrong = implementation(thing)
+    with pytest.raises(AssertionError, match=r"(\S+ ){3}"):
+        thing.law(wrong)
+    thing.law(laws.find(thing.law.subject))
 
 
 @named(EXHIBITS)
@@ -102,21 +127,22 @@ def test_an_exhibit_keeps_the_shapes(thing):
         assert demos.shapes_fit.verdict() == ""
 
 
-def test_exhibits_keep_the_shape_and_the_dtype_of_attention_and_of_norms():
-    for exhibit in EXHIBITS:
-        for dtype in (torch.float32, torch.float64):
-            if exhibit.target == laws.ATTENTION:
-                q, k, v = (torch.randn(2, 3, 5, 4, dtype=dtype) for _ in range(3))
-                output = exhibit.wrong(q, k, v, laws.REAL)
-            elif exhibit.target == "layers.LayerNorm.forward":
-                output = exhibit.wrong(
-                    attention_core.LayerNorm(4).to(dtype), torch.randn(2, 3, 4, dtype=dtype)
-                )
-            else:
-                continue
-            assert output.dtype == dtype
-            assert output.shape[-1] == 4
-            assert output.isfinite().all()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@named([e for e in EXHIBITS if e.target == laws.ATTENTION])
+def test_an_exhibit_keeps_the_shape_and_the_dtype_of_attention(thing, dtype):
+    q, k, v = (torch.randn(2, 3, 5, 4, dtype=dtype) for _ in range(3))
+    output = thing.wrong(q, k, v, laws.REAL)
+    assert (output.dtype, output.shape) == (dtype, v.shape)
+    assert output.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@named([e for e in EXHIBITS if e.target == "layers.LayerNorm.forward"])
+def test_an_exhibit_keeps_the_shape_and_the_dtype_of_a_norm(thing, dtype):
+    x = torch.randn(2, 3, 4, dtype=dtype)
+    output = thing.wrong(attention_core.LayerNorm(4).to(dtype), x)
+    assert (output.dtype, output.shape) == (dtype, x.shape)
+    assert output.isfinite().all()
 
 
 def test_names_are_unique_and_every_mistake_is_on_show():
