@@ -1,7 +1,7 @@
-"""Two small tasks on which a mistake can hide, and two laws that ask too little.
+"""Two small tasks that a mistake can pass, and two laws that nearly every mistake keeps.
 
-Both train the package as it is at that moment: under `attention_core.museum.planted`, a
-wrong one.
+Both tasks train the package as it is when they are called: inside a block of
+`attention_core.museum.planted`, they train one with the mistake.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,15 @@ Adam = torch.optim.Adam
 
 @dataclass(frozen=True)
 class Learned:
-    """What a demonstration shows.
+    """How well the small translator learned.
 
     Args:
-        losses: one for each update
-        with_teacher: share of right tokens when all before them are given
-        alone: share of rows that are written right; None if writing stops with an error
-        padded: the same, with four more columns of padding after the same rows
+        losses: the loss of each update
+        with_teacher: accuracy per token under teacher forcing, where the right tokens before
+            it are given
+        alone: share of rows that greedy decoding reverses correctly; None if decoding
+            raises an error
+        padded: the same after four more columns of padding are added to the source
     """
 
     losses: list[float]
@@ -60,10 +62,12 @@ def _rows(number: int, g: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def learn_to_reverse(steps: int, *, seed: int = 0, examine: int = 400) -> Learned:
-    """Teach a small translator to reverse rows of 3 to 7 letters.
+    """Train a small translator to reverse rows of 3 to 7 letters, and evaluate it on new rows.
 
     Args:
-        examine: how many new rows to reverse afterwards; with 0 none
+        steps: number of updates
+        seed: of the parameters and the rows
+        examine: number of new rows for the evaluation; 0 skips it
     """
     model, g = _model(seed), torch.Generator().manual_seed(seed)
     losses = training.fit(
@@ -96,10 +100,11 @@ def learn_to_reverse(steps: int, *, seed: int = 0, examine: int = 400) -> Learne
 
 
 def learn_to_classify(steps: int, *, seed: int = 0) -> float:
-    """Teach an encoder to name the letter that stands twice in a row of letters.
+    """Train an encoder to name the letter that occurs twice in a row; return its accuracy.
 
-    The row has 4 to 8 letters and is padded. The outputs of the encoder are averaged, and one
-    matrix makes scores of the average. Returned is the share of right answers on 400 new rows.
+    A row has 4 to 8 letters and is padded. The outputs of the encoder at real tokens are
+    averaged, and one matrix turns the average into a score for each letter. The accuracy is
+    measured on 400 new rows.
     """
     model, g = _model(seed), torch.Generator().manual_seed(seed)
 
@@ -131,7 +136,7 @@ def learn_to_classify(steps: int, *, seed: int = 0) -> float:
 
 @law(laws.MODEL, good=False)
 def shapes_fit(model: Any) -> None:
-    """What comes out has the right shape."""
+    """The logits have the right shape."""
     logits = laws.small_model(model)(laws.SRC, laws.TGT)
     assert logits.shape == (1, 4, 12), f"logits of shape {tuple(logits.shape)}"
 

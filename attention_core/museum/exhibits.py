@@ -1,4 +1,4 @@
-"""The exhibits: each published mistake, the part it stands in for, the law that finds it."""
+"""The exhibits: each published mistake, the part that it replaces, and the law that finds it."""
 
 import inspect
 import sys
@@ -14,17 +14,16 @@ from attention_core.museum.laws import Law, find
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A wrong version, what it stands in for, and the law that it breaks.
+    """A wrong version of a part, with the part that it replaces and the law that it breaks.
 
     Args:
         room: the kind of mistake
-        wrong: the wrong version
+        wrong: the wrong version, called as the right one is
         target: module and name of the right one, as in ``"functional.split_heads"``
         law: the law that it breaks
-        source: an article, or an issue or pull request (PR) on GitHub, where it or its like
-            was found
-        symptom: what is seen of it, if one looks there
-        also: further parts that are wrong together with this one
+        source: where it was published: an article, or an issue or pull request (PR) on GitHub
+        symptom: what an observer who looks in the right place sees
+        also: further parts, as target and wrong version, that this mistake replaces too
     """
 
     room: str
@@ -50,7 +49,7 @@ EXHIBITS = [
         ATTENTION,
         laws.rows_sum_to_one,
         "labmlai/annotated_deep_learning_paper_implementations #146",
-        "columns add up to 1, not rows",
+        "columns of weights sum to 1, rows do not",
     ),
     Exhibit(
         "axis",
@@ -58,7 +57,7 @@ EXHIBITS = [
         "functional.split_heads",
         laws.heads_keep_tokens_whole,
         "illustrated guide; 649453932/Chinese-Text-Classification-Pytorch #53",
-        "a token hears of its nearest neighbours only",
+        "a token depends on its nearest neighbours only",
         {"functional.merge_heads": m.back_by_reshape},
     ),
     Exhibit(
@@ -67,7 +66,7 @@ EXHIBITS = [
         MASK,
         laws.padding_and_mates_do_not_matter,
         "lsdefine/attention-is-all-you-need-keras #16",
-        "words read padding",
+        "real tokens attend to padding",
     ),
     Exhibit(
         "axis",
@@ -75,7 +74,7 @@ EXHIBITS = [
         NORM,
         laws.norm_is_per_token,
         "notes on the paper",
-        "every token, later ones too, moves every other",
+        "each token's norm depends on all tokens, later ones included",
     ),
     Exhibit(
         "scale",
@@ -83,7 +82,7 @@ EXHIBITS = [
         ATTENTION,
         laws.rows_sum_to_one,
         "illustrated guide",
-        "rows add up to 1/√d_k",
+        "rows of weights sum to 1/√d_k",
     ),
     Exhibit(
         "scale",
@@ -91,7 +90,7 @@ EXHIBITS = [
         ATTENTION,
         laws.scale_is_the_root_of_d_k,
         "illustrated guide; lecture notes",
-        "weights too sharp",
+        "the weights are too sharp",
     ),
     Exhibit(
         "scale",
@@ -99,7 +98,7 @@ EXHIBITS = [
         ATTENTION,
         laws.scale_is_the_root_of_d_k,
         "illustrated guide; lucidrains/vit-pytorch #65",
-        "weights too flat",
+        "the weights are too flat",
     ),
     Exhibit(
         "scale",
@@ -107,7 +106,7 @@ EXHIBITS = [
         NORM,
         laws.norm_has_variance_one,
         "harvardnlp/annotated-transformer #122",
-        "the norm is a little small",
+        "the variance of a token is below 1",
     ),
     Exhibit(
         "mask",
@@ -115,7 +114,7 @@ EXHIBITS = [
         ATTENTION,
         laws.blocked_keys_do_not_matter,
         "rasbt/LLMs-from-scratch #1061",
-        "only what is forbidden is seen",
+        "a query attends only to what the mask blocks",
     ),
     Exhibit(
         "mask",
@@ -131,7 +130,7 @@ EXHIBITS = [
         ATTENTION,
         laws.empty_rows_give_zeros,
         "notes on the paper; NVIDIA/apex #1052",
-        "an empty row becomes a plain mean; an error in float16",
+        "a fully masked query gets the mean of all values; an error in float16",
     ),
     Exhibit(
         "mask",
@@ -139,7 +138,7 @@ EXHIBITS = [
         ATTENTION,
         laws.rows_sum_to_one,
         "notes on the paper",
-        "rows of padding add up to 0",
+        "the weights of padding queries sum to 0",
     ),
     Exhibit(
         "mask",
@@ -147,7 +146,7 @@ EXHIBITS = [
         "transformer.Transformer.encode",
         laws.padding_and_mates_do_not_matter,
         "notes on the paper",
-        "with positions added, it hides nothing",
+        "the mask hides nothing once positions are added",
     ),
     Exhibit(
         "mask",
@@ -155,7 +154,7 @@ EXHIBITS = [
         MASK,
         laws.padding_and_mates_do_not_matter,
         "web pages about attention masks",
-        "it hides nothing",
+        "the mask hides nothing",
     ),
     Exhibit(
         "mask",
@@ -163,7 +162,7 @@ EXHIBITS = [
         CAUSAL,
         laws.the_future_does_not_matter,
         "jadore801120/attention-is-all-you-need-pytorch #19",
-        "right with a teacher, nonsense alone",
+        "accurate under teacher forcing, nonsense in generation",
     ),
     Exhibit(
         "mask",
@@ -171,7 +170,7 @@ EXHIBITS = [
         CAUSAL,
         laws.the_first_word_sees_itself_only,
         "pytorch/tutorials #2250",
-        "the first word sees nothing",
+        "the first token attends to nothing",
     ),
     Exhibit(
         "mask",
@@ -179,7 +178,7 @@ EXHIBITS = [
         "layers.DecoderLayer.forward",
         laws.all_of_the_memory_is_heard,
         "keras-team/keras-io PR #1046",
-        "source words hidden, source padding seen",
+        "source tokens are hidden, source padding is attended to",
     ),
     Exhibit(
         "wiring",
@@ -187,7 +186,7 @@ EXHIBITS = [
         MODULE,
         laws.every_parameter_learns,
         "illustrated guide; notes on the paper",
-        "each head writes into its own columns only",
+        "each head writes to its own columns only",
     ),
     Exhibit(
         "wiring",
@@ -195,7 +194,7 @@ EXHIBITS = [
         MODULE,
         laws.module_equals_torch,
         "notes on the paper",
-        "none, where values come with the keys",
+        "none where keys and values are the same tensor",
     ),
     Exhibit(
         "wiring",
@@ -203,7 +202,7 @@ EXHIBITS = [
         MODULE,
         laws.eval_repeats_itself,
         "pytorch/pytorch #124464",
-        "two runs differ",
+        "two runs in eval mode differ",
     ),
     Exhibit(
         "books",
@@ -211,7 +210,7 @@ EXHIBITS = [
         "training.shift_targets",
         laws.the_answer_is_one_ahead,
         "pytorch/tutorials #719",
-        "loss near 0 at once; alone, one token for ever",
+        "the loss is near 0 at once; generation repeats one token",
     ),
     Exhibit(
         "books",
@@ -219,7 +218,7 @@ EXHIBITS = [
         "training.sequence_loss",
         laws.padding_costs_nothing,
         "IBM/pytorch-seq2seq #125",
-        "the more padding, the better the loss",
+        "the more padding, the lower the loss",
     ),
     Exhibit(
         "books",
@@ -227,7 +226,7 @@ EXHIBITS = [
         "positional.SinusoidalPositions.forward",
         laws.the_cache_changes_nothing,
         "huggingface/transformers #25420",
-        "with a cache each word is the first",
+        "with a cache each token gets position 0",
     ),
     Exhibit(
         "books",
@@ -235,7 +234,7 @@ EXHIBITS = [
         MODULE,
         laws.the_cache_changes_nothing,
         "pytorch/pytorch #103082",
-        "with a cache a new word sees the first only",
+        "with a cache a new token attends to the first one only",
     ),
     Exhibit(
         "books",
@@ -251,17 +250,18 @@ EXHIBITS = [
         "training.warmup_rate",
         laws.the_first_update_counts,
         "EleutherAI/gpt-neox #1373; karpathy/nanoGPT #443",
-        "the first update is wasted",
+        "the first update has rate 0",
     ),
 ]
 
 
 @contextmanager
 def planted(*exhibits: Exhibit) -> Iterator[None]:
-    """Put exhibits in the place of the right parts, in every module that knows these.
+    """Replace the right parts of the package by these exhibits inside a ``with`` block.
 
-    A part that is a default argument, as the attention of `MultiHeadAttention` is, is
-    replaced there, too. All comes back at the end of the block.
+    A part is replaced in every module that has imported it, and where it is a default
+    argument, as the attention of `MultiHeadAttention` is. At the end of the block, also after
+    an error, everything is as it was.
 
     >>> from attention_core import functional
     >>> with planted(EXHIBITS[1]):
@@ -304,7 +304,7 @@ def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], objec
 
 
 def _modules() -> list[Any]:
-    """The package's modules, but not the museum, which must keep the right parts."""
+    """The imported modules of the package, except `mistakes`, which needs the right parts."""
     return [
         module
         for name, module in list(sys.modules.items())

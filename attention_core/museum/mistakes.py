@@ -1,8 +1,8 @@
-"""Wrong versions of the package's parts, for the museum of the book's chapter 12.
+"""Wrong versions of the package's parts, for the book's chapter 12. Do not use them.
 
-All were published, in articles or programs, and found late. Each is written for the
-museum, as short as it can be, and is called as the right one, which its entry in
-`attention_core.museum` names. None has checks; use none of them.
+Each mistake was published in an article or a program and found late. Here it is written as
+short as possible, without checks of its arguments, and with the signature of the right part,
+which its entry in `attention_core.museum.exhibits` names.
 """
 
 import math
@@ -17,7 +17,7 @@ from attention_core.cache import KeyValueCache, LayerCache
 
 Mask = Tensor | None
 
-# The right parts, for exhibits that are right but for one thing.
+# The right parts, called by exhibits that change one thing about them.
 _attend = functional.scaled_dot_product_attention
 _module = attention.MultiHeadAttention.forward
 _layer = layers.DecoderLayer.forward
@@ -167,7 +167,7 @@ def _heads(
     value: Tensor,
     cache: KeyValueCache | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What the right module makes of its three inputs. Shape: (B, H, L or S, d_k)."""
+    """Project query, key and value and split them into heads. Shape: (B, H, L or S, d_k)."""
 
     def cut(linear: Any, x: Tensor) -> Tensor:
         return functional.split_heads(linear(x), self.num_heads)
