@@ -313,5 +313,6 @@ def test_sentences_that_the_model_could_not_read(sizes, source, target, message)
         draw(SMALL | sizes, {"source": source, "target": target})
 
 
-def test_as_many_tokens_as_the_model_can_read():
-    draw(SMALL | {"max_len": 2}, {"source": ["a", "b"], "target": ["BOS", "a", "EOS"]})
+def test_as_many_tokens_as_the_model_can_read_are_drawn():
+    figure = draw(SMALL | {"max_len": 2}, {"source": ["a", "b"], "target": ["BOS", "c", "EOS"]})
+    assert {"a b", "BOS c", "c EOS"} <= {*texts(figure)}

@@ -331,6 +331,9 @@ def test_a_rate_of_numpy_can_be_saved(tmp_path):
     model, adam = trainee()
     fit(model, Pairs(), steps=1, optimizer=adam, rate=lambda step: numpy.float64(0.01))
     save_training(tmp_path / "training.pt", model, adam, 1)
+    again = trainee(seed=1)
+    assert load_training(tmp_path / "training.pt", *again) == 1
+    assert again[1].param_groups[0]["lr"] == 0.01
 
 
 # ------------------------------------------------------------ several processes
