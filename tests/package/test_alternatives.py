@@ -1,4 +1,4 @@
-"""alternatives.py: prices are those that torch counts, paths are those that signals take."""
+"""alternatives.py: operations are those that torch counts, paths those that signals take."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""decoding.py, beam search: scores, the right winner, and the same by every road."""
+"""decoding.py, beam search: scores, the right winner, and when the search stops."""
 
 import itertools
 import math
@@ -82,7 +82,7 @@ def test_of_equal_scores_the_one_that_ended_first_is_kept():
     assert output.shape == (1, 0)
 
 
-def test_ends_beyond_the_beam_do_not_crowd_out_what_goes_on():
+def test_finished_candidates_beyond_the_beam_do_not_displace_unfinished_ones():
     # After two tokens the likeliest six are [3 7], [4 7], three ends, and [5 8]: all six
     # must be looked at, or the third beam, which wins, is lost.
     table = {
@@ -209,7 +209,7 @@ def test_no_complete_sentence_returns_the_likeliest_beginning():
     assert output.tolist() == [[3] * 5]
 
 
-def test_it_stops_as_soon_as_nothing_can_win():
+def test_the_search_stops_once_no_unfinished_hypothesis_can_win():
     model = ScriptedModel(scripted([EOS], [5, EOS]))
     beam(model, sources(1), max_len=40, beam_size=2)
     assert len(model.calls) == 1

@@ -1,4 +1,4 @@
-"""decoding.py, beam search: the same by every road, and input and output of every form."""
+"""decoding.py, beam search: equal to greedy, without cache and alone; every form of input."""
 
 import math
 

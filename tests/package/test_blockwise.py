@@ -1,4 +1,4 @@
-"""blockwise.py: in blocks, in any order, as if all keys had been there at once."""
+"""blockwise.py: blocks of keys, in any order, give the result of all keys at once."""
 
 import itertools
 from functools import partial, reduce
@@ -158,7 +158,7 @@ def test_huge_scores_do_not_overflow(size):
     assert expected.isfinite().all()
 
 
-def test_the_rise_of_the_maximum_shrinks_what_was_there_to_nothing():
+def test_a_block_with_far_larger_scores_outweighs_all_others():
     # The second block outweighs the first beyond all digits, and the other way round.
     k = torch.tensor([[0.0], [5000.0]], dtype=torch.float64)
     v = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
@@ -167,7 +167,7 @@ def test_the_rise_of_the_maximum_shrinks_what_was_there_to_nothing():
         assert blockwise_attention(one, k[order], v[order], block_size=1).item() == 2.0
 
 
-def test_empty_rows_and_empty_blocks_give_zeros_and_no_nan_on_the_way_back():
+def test_fully_masked_rows_and_blocks_give_zeros_and_finite_gradients():
     allowed = mask("random").clone()
     allowed[..., :3] = False  # whole blocks see nothing, for all queries
     for function in (
@@ -209,7 +209,7 @@ def test_leading_axes_are_broadcast(shapes):
     assert_same(with_gradients(partial(blockwise_attention, block_size=3), tensors), expected)
 
 
-def test_what_is_kept_for_the_way_back_grows_with_n_and_not_with_its_square():
+def test_memory_kept_for_the_backward_pass_is_linear_in_n():
     def kept(n, attention):
         seen = {}
         q, k, v = (torch.zeros(n, 4, requires_grad=True) for _ in range(3))

@@ -48,7 +48,7 @@ def test_logits_equal_full_recomputation_whatever_the_chunk(chunk, dtype, functi
 
 @both_norms
 @both_kernels
-def test_greedy_takes_the_same_twenty_steps(functions, norm_first):
+def test_greedy_decoding_with_a_cache_gives_the_same_twenty_tokens(functions, norm_first):
     model = build(torch.float32, seed=1, norm_first=norm_first, **functions)
     src, _ = batch()
     no_end = V_TGT  # a token that never comes: all 20 steps are taken

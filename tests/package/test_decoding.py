@@ -40,7 +40,7 @@ def test_sentences_end_at_different_steps_and_are_filled_with_padding(use_cache)
     assert [call.tgt[0, -1].item() for call in model.calls] == [BOS, 5, PAD, PAD, PAD]
 
 
-def test_an_ended_sentence_does_not_begin_again():
+def test_a_finished_sentence_gets_no_more_tokens():
     model = ScriptedModel(scripted([EOS, 5, EOS, 5], [6, 7, 8, EOS]))
     assert greedy(model, sources(2)).tolist() == [[PAD] * 3, [6, 7, 8]]
 

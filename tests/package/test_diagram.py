@@ -152,14 +152,14 @@ def test_a_long_row_loses_its_middle_and_a_long_token_its_end():
     assert shown.endswith("a … a")
 
 
-def test_a_dollar_is_a_dollar():
+def test_a_dollar_sign_is_drawn_as_it_is():
     figure = draw(SMALL, {"source": ["5$", "\\alpha", "6$"], "target": ["<s>", "$x^2$", "</s>"]})
     assert {"5$ \\alpha 6$", "<s> $x^2$", "$x^2$ </s>"} <= set(texts(figure))
     assert not any(text.get_parse_math() for text in figure.axes[0].texts)
     FigureCanvasAgg(figure).draw()
 
 
-def test_what_no_font_can_draw_becomes_its_position(monkeypatch):
+def test_a_token_that_no_font_can_draw_is_shown_by_its_position(monkeypatch):
     monkeypatch.setattr(plotting, "_chinese_font", lambda: None)
     plotting.use_book_style()
     figure = draw(SMALL, {"source": ["早", "好"], "target": ["BOS", "早", "EOS"]})

@@ -245,6 +245,6 @@ def test_softmax_runs_over_keys_for_any_number_of_axes(batch):
     assert_close(weights.sum(dim=-1), torch.ones(*batch, L).double())
 
 
-def test_a_single_key_takes_all():
+def test_a_single_key_gets_the_whole_weight():
     weights = attention_weights(torch.randn(2, 3, 4), torch.randn(2, 1, 4))
     assert torch.equal(weights, torch.ones(2, 3, 1))

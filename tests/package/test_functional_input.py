@@ -1,4 +1,4 @@
-"""functional.py: input of every form, dropout, devices, and what is refused with which words."""
+"""functional.py: inputs of every form, dropout, devices, and the texts of errors."""
 
 import inspect
 import math
@@ -39,7 +39,7 @@ def test_heads_split_and_merge_for_any_number_of_axes(batch):
     assert torch.equal(merge_heads(parts), x)
 
 
-def test_wide_queries_and_keys_are_compared_by_value():
+def test_widths_above_256_are_compared_by_value():
     q = torch.ones(1, 300)
     assert_close(attention_scores(q, q), torch.tensor([[300**0.5]]))
 

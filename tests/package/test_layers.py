@@ -270,7 +270,7 @@ def test_fused_parts_give_the_same_layers(options, dtype, norm_first):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_the_paper_is_the_default_and_the_alternative_is_named(norm_first):
+def test_post_norm_is_the_default_and_norm_first_gives_pre_norm(norm_first):
     layer, x = EncoderLayer(*WIDTHS, norm_first=norm_first), randn(B, S, D_MODEL) + 3
     normed = torch.allclose(layer.double()(x).mean(-1), torch.zeros(B, S).double(), atol=1e-9)
     assert normed is not norm_first

@@ -143,7 +143,7 @@ def test_runs_under_autocast_and_stays_close(name):
 
 
 @every_module
-def test_a_state_dict_goes_there_and_back(name):
+def test_a_loaded_state_dict_gives_the_same_outputs(name):
     module, x, masks = made(name)
     other = CASES[name][0]().double()
     other.load_state_dict(module.state_dict(), strict=True)
@@ -165,7 +165,7 @@ class NoNaN(TorchDispatchMode):
     "name", ["MultiHeadAttention", "AdditiveAttention", "EncoderLayer", "DecoderLayer"]
 )
 @pytest.mark.parametrize("dtype", [*EXACT, *HALF])
-def test_no_step_makes_a_nan_where_rows_are_empty(name, dtype):
+def test_no_operation_makes_a_nan_where_rows_are_fully_masked(name, dtype):
     module, x, masks = made(name, dtype)
     with NoNaN(), torch.no_grad():
         quiet = module(*x, **masks)
@@ -223,7 +223,7 @@ def test_axes_of_size_one_and_zero_stay(name, batch, length):
     assert one(*[x] * count).shape == (batch, length, 1)
 
 
-def test_lengths_are_compared_by_value():
+def test_lengths_above_256_are_compared_by_value():
     # Python keeps one object for each small int only: 300 from two shapes are two objects.
     x = torch.zeros(1, 300, 2)
     assert MultiHeadAttention(2, 1)(x, x, x.clone()).shape == x.shape

@@ -1,4 +1,4 @@
-"""plotting.py: what is drawn is what was given, legible in both themes, and never tofu."""
+"""plotting.py: drawn as given, legible in both themes, never with empty boxes for letters."""
 
 import base64
 import io

@@ -86,7 +86,7 @@ def test_the_same_rotation_moves_all_rows_at_once(offset):
     assert torch.equal(shift, torch.eye(10).double()) is (offset == 0)
 
 
-def test_two_positions_match_by_their_distance_only():
+def test_the_dot_product_of_two_positions_depends_on_their_distance_only():
     products = table(ROWS, 8) @ table(ROWS, 8).T
     for distance in range(ROWS):
         above, below = products.diagonal(distance), products.diagonal(-distance)
@@ -220,7 +220,7 @@ def saw(positions):
     return first, second
 
 
-def test_the_two_saws_are_one_to_attention_until_positions_are_added():
+def test_attention_cannot_tell_two_equal_words_apart_until_positions_are_added():
     first, second = saw(None)
     assert torch.equal(first, second)
     for kind in MODULES:

@@ -47,7 +47,7 @@ def test_it_translates_days_that_it_has_never_seen(model):
     assert accuracy.tokens > 0.999
 
 
-def test_it_is_what_its_command_makes(model):
+def test_its_sizes_are_those_that_its_recorded_command_builds(model):
     """The recorded command, with its paths: the sizes are those that it builds."""
     made = torch.load(OWN, weights_only=True)["extras"]["command"]
     words = shlex.split(made)
@@ -99,7 +99,7 @@ def test_it_takes_the_default_dtype(tmp_path):
     assert {x.dtype for x in loaded.state_dict().values()} == {torch.float64}
 
 
-def test_fused_kernels_are_left_behind(tmp_path):
+def test_a_saved_model_is_loaded_with_the_explicit_functions(tmp_path):
     model = command.build("transformer", 8)
     save_trained(tmp_path / "model.pt", model)
     loaded = load_trained(tmp_path / "model.pt")

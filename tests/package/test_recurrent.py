@@ -64,7 +64,7 @@ def test_single_precision_gives_the_same(attention):
 
 @both
 @both_depths
-def test_the_numbers_that_it_learns_are_counted(attention, num_layers):
+def test_the_number_of_parameters_follows_the_formula(attention, num_layers):
     def gru(width, hidden):
         return 3 * (hidden * width + hidden * hidden + 2 * hidden)
 
@@ -164,7 +164,7 @@ def test_every_source_token_reaches_every_row_of_memory_and_padding_none(attenti
 @both
 @both_depths
 @pytest.mark.parametrize("length", [5, 50])
-def test_a_sentence_is_read_alike_alone_padded_and_among_others(attention, num_layers, length):
+def test_a_sentence_gives_the_same_alone_padded_and_in_a_batch(attention, num_layers, length):
     model = build(attention=attention, num_layers=num_layers)
     alone, tgt = ids(1, 3, vocabulary=V_SRC), ids(1, 4, vocabulary=V_TGT)
     padded = F.pad(alone, (0, length - 3), value=PAD)

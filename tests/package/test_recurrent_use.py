@@ -1,4 +1,4 @@
-"""recurrent.py: at home wherever a Transformer is: decoding, training, checkpoints, errors."""
+"""recurrent.py: usable wherever a Transformer is: decoding, training, checkpoints, errors."""
 
 import copy
 import dataclasses
@@ -251,7 +251,7 @@ def test_bad_input_is_named(run, error, text):
 
 
 @both
-def test_an_odd_width_is_good_without_attention_and_the_cache_counts_to_the_limit(attention):
+def test_the_cache_counts_to_max_len_for_odd_widths_too(attention):
     model = build(attention=attention, max_len=6, d_model=22 if attention else 11)
     src, tgt = batch()
     src = src[:, :6]

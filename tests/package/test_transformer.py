@@ -106,7 +106,7 @@ def test_explicit_and_fused_agree_in_values_and_gradients(dtype, norm_first):
         assert_close(ours, theirs, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
-def test_the_pieces_are_the_whole():
+def test_encode_and_decode_together_equal_forward():
     model = build()
     src, tgt = batch()
     memory = model.encode(src)
@@ -179,7 +179,7 @@ def test_later_target_tokens_leave_earlier_logits_bit_identical(dtype, norm_firs
 @both_kernels
 @pytest.mark.parametrize("length", [5, 50])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-6)])
-def test_a_sentence_is_read_alike_alone_padded_and_among_others(
+def test_a_sentence_gives_the_same_alone_padded_and_in_a_batch(
     dtype, tolerance, length, functions, norm_first
 ):
     model = build(dtype, norm_first=norm_first, **functions)

@@ -75,7 +75,7 @@ def test_lower_precision_gives_about_the_same(dtype, tolerance, functions):
     assert_close(logits.double(), build()(src, tgt), rtol=0, atol=tolerance)
 
 
-def test_double_after_the_fact_keeps_the_values():
+def test_a_model_turned_to_double_keeps_its_logits():
     src, tgt = batch()
     model = build(torch.float32)
     before = model(src, tgt)
@@ -135,7 +135,7 @@ def test_exports_with_lengths_that_may_change():
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_weights_travel_by_state_dict(norm_first):
+def test_a_loaded_state_dict_gives_the_same_logits(norm_first):
     src, tgt = batch()
     one, other = build(norm_first=norm_first), build(norm_first=norm_first, seed=1)
     assert not torch.equal(one(src, tgt), other(src, tgt))
@@ -144,7 +144,7 @@ def test_weights_travel_by_state_dict(norm_first):
     assert not any(name.startswith("positions") for name in one.state_dict())
 
 
-def test_a_tied_matrix_is_one_and_stays_one():
+def test_tied_embeddings_share_one_matrix_also_after_loading_and_moving():
     tied = {"tie_embeddings": True, "src_vocab_size": V_TGT}
     model = build(**tied)
 

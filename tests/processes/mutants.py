@@ -1,11 +1,11 @@
-"""Puts exhibits of the museum into the package and runs tests against them.
+"""Plant exhibits of the museum in the package and run tests against them.
 
     python tests/processes/mutants.py JOBS
 
-JOBS is JSON, ``{exhibit: [tests]}``; the empty name stands for the right package. Printed
-is JSON, ``{exhibit: {test: outcome}}``. Torch is imported once; each exhibit gets a fork of
-its own, in which the test files are imported after the planting, so that they too hold the
-wrong parts.
+JOBS is JSON, ``{exhibit: [tests]}``; an empty name means the package without a mistake. The
+output is JSON, ``{exhibit: {test: outcome}}``. Torch is imported once, and each exhibit gets
+its own fork of this process. The fork imports the test files after the planting, so that names
+which they import from the package are the wrong parts too.
 """
 
 import io
@@ -27,9 +27,9 @@ OPTIONS = ["--noconftest", "-p", "no:cacheprovider", "-o", "addopts=--strict-mar
 
 
 class Outcomes(dict):
-    """A plugin that notes what becomes of each test; a broken set-up counts as an error.
+    """A plugin of pytest that stores the outcome of each test; a failed set-up is an "error".
 
-    Once a test has failed, it is not run with further parameters.
+    A test that has failed once is not run with further parameters.
     """
 
     def pytest_runtest_protocol(self, item):

@@ -1,4 +1,4 @@
-"""What test_parallel runs in other processes, which import it from here."""
+"""Functions that test_sharing runs in other processes, which import them from here."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
-"""The museum: laws hold for what is right, and each exhibit is found, also by our own tests.
+"""The museum: right code keeps the laws, and a law and tests of the package find each exhibit.
 
-A test suite that its own mistakes pass is worth little. So every exhibit is planted into the
-package, and the tests named here for it must fail; they pass for the right package.
+A test suite that passes with a mistake in the code is worth little. So every exhibit is planted
+in the package, and the tests listed here for it must fail; without it they pass.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def test_torch_keeps_the_laws_of_the_norm():
         law(torch.nn.LayerNorm)
 
 
-def test_laws_do_not_depend_on_the_default_dtype_and_leave_the_seed_alone():
+def test_laws_do_not_depend_on_the_default_dtype_or_change_the_random_state():
     before, state = torch.get_default_dtype(), torch.get_rng_state()
     try:
         torch.set_default_dtype(torch.float64)
@@ -74,7 +74,7 @@ def test_every_good_law_finds_some_exhibit(thing):
 
 
 @named(EXHIBITS)
-def test_an_exhibit_breaks_its_law_with_a_sentence(thing):
+def test_the_law_of_an_exhibit_reports_it_in_a_sentence(thing):
     with planted(thing):
         sentence = thing.law.verdict()  # only AssertionError is caught
     assert len(sentence.split()) >= 4
@@ -112,7 +112,7 @@ def test_a_law_refuses_an_implementation_with_the_mistake_that_is_handed_to_it(t
 
 
 @named(EXHIBITS)
-def test_an_exhibit_has_the_signature_of_what_it_stands_in_for(thing):
+def test_an_exhibit_has_the_signature_of_the_part_that_it_replaces(thing):
     for target, wrong in {thing.target: thing.wrong, **thing.also}.items():
         right = inspect.signature(laws.find(target)).parameters.values()
         mine = inspect.signature(wrong).parameters.values()
@@ -145,7 +145,7 @@ def test_an_exhibit_keeps_the_shape_and_the_dtype_of_a_norm(thing, dtype):
     assert output.isfinite().all()
 
 
-def test_names_are_unique_and_every_mistake_is_on_show():
+def test_names_are_unique_and_every_mistake_has_an_exhibit():
     names = [exhibit.name for exhibit in EXHIBITS]
     assert len(set(names)) == len(names) >= 20
     shown = {wrong for e in EXHIBITS for wrong in (e.wrong, *e.also.values())}
@@ -157,7 +157,7 @@ def test_names_are_unique_and_every_mistake_is_on_show():
     assert shown == ours
 
 
-def test_planting_leaves_no_trace_even_after_an_error():
+def test_planted_restores_everything_even_after_an_error():
     def everything():
         holders = {f"module {x.__name__}": x for x in exhibits._modules()}
         for module in exhibits._modules():
@@ -187,7 +187,7 @@ def test_a_planted_attention_is_the_default_of_new_modules():
         assert attention_core.scaled_dot_product_attention is mistakes.never_scaled
 
 
-# ---------------------------------------------- our own tests find each of them
+# ------------------------------------- tests of the package find each exhibit
 
 
 KILLED_BY = {
@@ -273,17 +273,17 @@ def outcomes():
     return json.loads(run.stdout)
 
 
-def test_every_exhibit_has_tests_of_ours_that_it_must_fail():
+def test_every_exhibit_has_a_list_of_tests_that_must_fail():
     assert [exhibit.name for exhibit in EXHIBITS] == list(KILLED_BY)
 
 
-def test_those_tests_pass_for_the_right_package(outcomes):
+def test_the_listed_tests_pass_for_the_right_package(outcomes):
     assert len(outcomes[""]) >= len({test for tests in KILLED_BY.values() for test in tests})
     assert set(outcomes[""].values()) == {"passed"}
 
 
 @named(EXHIBITS)
-def test_our_own_tests_kill_it(thing, outcomes):
+def test_the_listed_tests_fail_for_the_exhibit(thing, outcomes):
     for test in KILLED_BY[thing.name]:
         found = {k: v for k, v in outcomes[thing.name].items() if k.split("[")[0].endswith(test)}
         assert "failed" in found.values(), f"{test} does not notice: {outcomes[thing.name]}"

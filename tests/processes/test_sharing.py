@@ -106,7 +106,7 @@ def test_keys_on_several_processes_equal_one_in_values_and_all_gradients(ran, wa
         assert_same(torch.cat([s.gradients[name] for s in found], dim=-2), x.grad)
 
 
-def test_what_each_way_keeps_and_sends(ran):
+def test_each_way_keeps_and_sends_as_many_numbers_as_its_formula_says(ran):
     d, number = 12, len(ran[1])
     parameters, tokens = 4 * d * d + 4 * d, B * L * d
     for share in shares(ran, "heads"):

@@ -226,7 +226,7 @@ def test_an_interrupted_process_resumes_to_the_bit(tmp_path):
     assert_close(killed, whole, rtol=0, atol=0)
 
 
-def test_the_rate_is_the_papers_times_what_is_left():
+def test_the_learning_rate_is_that_of_the_paper_times_the_share_of_steps_left():
     rates = [command.learning_rate(step, 64, 1000) for step in (1, 100, 400, 500, 1000)]
     paper = [64**-0.5 * min(s**-0.5, s * 400**-1.5) for s in (1, 100, 400, 500, 1000)]
     left = [1, 0.901, 0.601, 0.501, 0.001]
@@ -235,7 +235,7 @@ def test_the_rate_is_the_papers_times_what_is_left():
         command.learning_rate(10, 64, 9)
 
 
-def test_the_command_learns_with_this_rate(capsys, monkeypatch):
+def test_the_command_hands_this_learning_rate_to_fit(capsys, monkeypatch):
     asked = []
 
     def fit(*_, rate, start, steps, **__):
@@ -261,7 +261,7 @@ def test_a_saved_model_keeps_the_loss_in_a_hundred_numbers(capsys, tmp_path, mon
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.25])
-def test_the_smoothing_is_that_of_the_loss(capsys, monkeypatch, smoothing):
+def test_the_command_hands_its_label_smoothing_to_fit(capsys, monkeypatch, smoothing):
     asked = []
 
     def fit(*_, label_smoothing, start, steps, **__):

@@ -71,7 +71,7 @@ def test_the_counts_of_the_book_agree_with_another_way_of_counting():
     assert found["laws"] == len(LAWS)
 
 
-def test_the_front_page_of_the_site_says_the_counts(site):
+def test_the_front_page_of_the_site_shows_the_counts(site):
     page = (site / "index.html").read_text(encoding="utf-8")
     (section,) = re.findall(r'<section id="why-trust-it">.*?</section>', page, re.DOTALL)
     said = re.findall(r"\b\d[\d,]*", re.sub(r"<[^>]*>|Chapter 12|up to 1", "", section))

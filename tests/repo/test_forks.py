@@ -40,7 +40,7 @@ def fork(tmp_path_factory):
 
 
 def run(fork, *command):
-    """Run a Python command in the fork with its own modules; the output, if all went well."""
+    """Run a Python command in the fork, with the fork's modules, and return its output."""
     outside = {k: v for k, v in os.environ.items() if not k.startswith(("BOOK_", "GITHUB_"))}
     environment = {**outside, **NARROW, "PYTHONPATH": str(fork)}
     result = subprocess.run(
@@ -52,7 +52,7 @@ def run(fork, *command):
 
 
 def unnamed_encodings(output):
-    """Files of ours that were read or written in the encoding of the locale."""
+    """Our files that were opened without naming an encoding, by the warnings of Python."""
     warned = re.findall(r"^(.*?):\d+: EncodingWarning", output, re.MULTILINE)
     return [name for name in warned if "site-packages" not in name and "lib/python" not in name]
 
@@ -65,13 +65,13 @@ def built(fork):
 
 
 def article(path):
-    """What a reader reads, without the frame and its buttons."""
+    """The article of a page, without the theme's frame and buttons around it."""
     text = path.read_text(encoding="utf-8")
     return text.partition("<article")[2].partition("</article>")[0]
 
 
-def test_the_names_of_all_files_are_plain():
-    """Other systems and addresses of pages spell other names in their own ways."""
+def test_file_names_have_plain_ascii_letters_only():
+    """Other characters are encoded differently by other file systems and in addresses."""
     files = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
     ours = [
         f
@@ -83,7 +83,7 @@ def test_the_names_of_all_files_are_plain():
     assert odd == []
 
 
-def test_the_fork_is_really_another_place(fork):
+def test_the_fork_differs_in_folder_line_ends_and_encoding(fork):
     assert not fork.as_posix().isascii()
     assert b"\r\n" in (fork / "index.md").read_bytes()
     asked = "import sys; print(sys.stdout.encoding, open('README.md').encoding)"
@@ -102,7 +102,7 @@ def test_the_same_pages_are_built_in_any_place(site, built):
     assert "Your book's HTML pages are here" in said
 
 
-def test_a_fork_without_a_remote_leads_nowhere(built):
+def test_a_fork_without_a_remote_links_to_no_repository(built):
     new, _ = built
     pages = [page for page in new.rglob("*.html") if "_static" not in page.parts]
     assert len(pages) > 20
@@ -116,7 +116,7 @@ def test_a_fork_without_a_remote_leads_nowhere(built):
     assert not (new / "sitemap.xml").exists()
 
 
-def test_a_chapter_runs_in_the_fork_and_is_stored_as_everywhere(fork):
+def test_a_chapter_run_in_the_fork_is_stored_with_the_same_bytes(fork):
     name = "chapters/01_dot_products.ipynb"
     said = run(fork, "tools/run_chapters.py", name)
     assert (fork / name).read_bytes() == (ROOT / name).read_bytes()

@@ -1,4 +1,4 @@
-"""What is handed on: the wheel, the source archive, and what they say about themselves."""
+"""The wheel and the source archive: what they hold, and what their metadata say."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def make(kind, folder):
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
-    """The source archive of what is committed or will be, and the wheel that comes out of it."""
+    """Build the source archive from the working tree, and the wheel from the archive."""
     folder = tmp_path_factory.mktemp("package")
     for part in ("MANIFEST.in", "attention_core", "tests", *wheel._PARTS):
         source = ROOT / part
@@ -79,7 +79,7 @@ def test_the_source_archive_makes_the_wheel_without_the_tests(dist):
     assert not [name for name in names if name.startswith("tests")]
 
 
-def test_the_wheel_of_the_site_is_the_same_twice_and_holds_the_same(files, tmp_path):
+def test_the_wheel_of_the_site_is_reproducible_and_holds_the_same_files(files, tmp_path):
     made = []
     for name in ("one", "two"):
         wheel.build(ROOT, tmp_path / name).communicate()
@@ -166,7 +166,7 @@ print(attention_core.__file__)
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
-def test_every_python_that_is_promised_can_read_the_package(dist, tmp_path, version):
+def test_every_supported_python_compiles_the_package(dist, tmp_path, version):
     python = shutil.which(f"python{version}")
     if not python or subprocess.run([python, "-c", "0"], capture_output=True).returncode:
         pytest.skip(f"Python {version} is not here")
@@ -179,7 +179,7 @@ def test_every_python_that_is_promised_can_read_the_package(dist, tmp_path, vers
     assert run.returncode == 0, run.stdout
 
 
-def test_the_promised_pythons_are_those_of_the_classifiers(about):
+def test_the_classifiers_name_the_supported_pythons(about):
     listed = [c.rpartition(" ")[2] for c in about.get_all("Classifier") if "Python :: 3." in c]
     assert listed == ["3.10", "3.11", "3.12", "3.13"]
     assert about["Requires-Python"] == f">={listed[0]}"

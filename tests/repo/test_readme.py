@@ -1,4 +1,4 @@
-"""README and the front page say what is so."""
+"""README and the front page agree with the repository."""
 
 import re
 from pathlib import Path
@@ -18,13 +18,13 @@ def test_the_front_page_is_the_verified_picture_of_chapter_2():
     assert "](_static/attention.png)" in README
 
 
-def test_the_preview_is_drawn_from_today_s_numbers():
+def test_the_preview_picture_is_up_to_date():
     stored = front_page.PREVIEW.read_bytes()
     assert image_size(front_page.PREVIEW) == front_page.PREVIEW_SIZE
     assert describe_difference(stored, front_page.preview()) == ""
 
 
-def test_the_counts_in_readme_are_today_s():
+def test_the_counts_in_readme_are_up_to_date():
     assert front_page.with_counts(README) == README
     with pytest.raises(ValueError, match="README must have this sentence once: On every change"):
         front_page.with_counts(README.replace("On every change", "Now and then"))

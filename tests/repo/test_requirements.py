@@ -1,4 +1,4 @@
-"""What is installed is what is pinned, everywhere, so that the book can be built next year too."""
+"""What is installed is what is pinned, so that the book can still be built next year."""
 
 import re
 import subprocess
@@ -16,20 +16,20 @@ PIN = re.compile(r"jupyter-book((?:==|<)\d[\w.]*)")
     sys.platform != "linux" or sys.version_info[:2] != (3, 11),
     reason="the versions of another system or Python may need other packages",
 )
-def test_everything_that_the_pinned_packages_bring_is_pinned_as_installed():
+def test_dependencies_of_the_pinned_packages_are_pinned_as_installed():
     installed, written = lock.text().splitlines(), lock.LOCK.read_text("utf-8").splitlines()
     differ = sorted(set(installed) ^ set(written))
     assert differ == [], "see tools/lock.py"
 
 
-def test_what_is_chosen_is_installed():
+def test_the_pinned_packages_are_installed():
     chosen = lock.chosen()
     installed = {name: lock.metadata.version(name).partition("+")[0] for name in chosen}
     assert installed == chosen
     assert len(chosen) > 20
 
 
-def test_no_package_lacks_or_contradicts_another():
+def test_no_installed_package_has_missing_or_conflicting_requirements():
     command = [sys.executable, "-m", "pip", "check"]
     result = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert (result.returncode, result.stdout) == (0, "No broken requirements found.\n")
@@ -55,7 +55,7 @@ def test_the_constraints_are_in_force_where_packages_are_installed(name):
     file = ROOT / name
     (path,) = re.findall(r"^-c (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     assert (file.parent / path).resolve() == lock.LOCK
-    # A constraint that a pin contradicts would leave nothing to install.
+    # If a pin and a constraint named two versions, pip would find nothing to install.
     both = lock.chosen().keys() & set(
         re.findall(r"^([\w-]+)==", lock.LOCK.read_text("utf-8"), re.M)
     )

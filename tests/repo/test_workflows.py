@@ -29,7 +29,7 @@ def validate(*paths, schema="vendor.github-workflows"):
     return subprocess.run([*command, *paths], capture_output=True, encoding="utf-8")
 
 
-def test_the_workflows_keep_the_schema(tmp_path):
+def test_the_workflows_match_their_schema(tmp_path):
     assert [path.stem for path in FILES] == ["deploy", "test"]
     result = validate(*FILES)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -46,7 +46,7 @@ def test_every_action_is_pinned_by_a_full_hash_that_names_its_version():
     assert len({action for action, _ in pins}) == len(pins)  # the same everywhere
 
 
-def test_each_job_may_do_only_what_it_is_for():
+def test_each_job_has_only_the_permissions_that_it_needs():
     assert FLOWS["test"]["permissions"] == {"contents": "read"}
     assert not any("permissions" in job for job in FLOWS["test"]["jobs"].values())
     assert FLOWS["deploy"]["permissions"] == {}
@@ -59,11 +59,11 @@ def test_each_job_may_do_only_what_it_is_for():
     for _, _, step in STEPS:
         if "actions/checkout@" in step.get("uses", ""):
             assert step["with"]["persist-credentials"] is False
-        # What others can choose, such as a branch's name, is never part of a command.
+        # Text that others choose, such as the name of a branch, is never part of a command.
         assert not re.search(r"\$\{\{(?!\s*matrix\.)", step.get("run", ""))
 
 
-def test_every_job_ends_in_time_and_on_a_named_system():
+def test_every_job_has_a_time_limit_and_a_named_system():
     for flow in FLOWS.values():
         for job in flow["jobs"].values():
             assert job["timeout-minutes"] <= 120
@@ -144,7 +144,7 @@ DEPENDABOT = yaml.safe_load((GITHUB / "dependabot.yml").read_text(encoding="utf-
         ("github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml", ("type: textarea", "type: text")),
     ],
 )
-def test_the_settings_of_github_keep_their_schema(tmp_path, schema, pattern, break_it):
+def test_the_settings_of_github_match_their_schema(tmp_path, schema, pattern, break_it):
     files = sorted(GITHUB.glob(pattern))
     assert files
     result = validate(*files, schema=f"vendor.{schema}")
@@ -216,7 +216,7 @@ def test_only_what_passed_the_tests_of_the_default_branch_is_published():
     assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha || github.sha }}"
 
 
-def test_the_notebooks_are_on_their_branch_before_a_page_leads_there():
+def test_the_notebooks_are_on_their_branch_before_a_page_links_to_them():
     jobs = FLOWS["deploy"]["jobs"]
     assert FLOWS["deploy"]["env"] == {"BOOK_NOTEBOOKS": "colab"}
     assert jobs["notebooks"]["needs"] == "build"
@@ -230,7 +230,7 @@ def test_the_notebooks_are_on_their_branch_before_a_page_leads_there():
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
-def test_the_notebooks_can_be_laid_on_a_branch(tmp_path):
+def test_the_job_for_the_notebooks_replaces_what_is_on_their_branch(tmp_path):
     """The commands of the job, with a folder in the place of the repository."""
     (run,) = [step["run"] for *_, step in STEPS if "git push" in step.get("run", "")]
     far = tmp_path / "far.git"
