@@ -1,5 +1,5 @@
-// Which chapters this browser has read to the end: marked in the map of the front page, with
-// the next one named. Nothing leaves the browser; where it keeps nothing, nothing is marked.
+// Mark in the map of the front page which chapters were read to the end, and name the next one.
+// Nothing leaves the browser. Without storage nothing is marked.
 (() => {
   const KEY = "chapters-read";
   const load = () => {
@@ -14,7 +14,7 @@
     try {
       localStorage.setItem(KEY, JSON.stringify([...read].sort()));
     } catch {
-      // A private window: the marks last as long as the page.
+      // Storage is full or blocked: the marks last as long as the page.
     }
   };
   const name = (url) => new URL(url, location.href).pathname.match(/chapters\/(\w+)\.html$/)?.[1];
