@@ -14,6 +14,7 @@ from attention_core import (
     attention_weights,
     masked_softmax,
     merge_heads,
+    padding_mask,
     scaled_dot_product_attention,
     split_heads,
 )
@@ -280,3 +281,13 @@ def test_a_mask_of_numbers_is_refused_with_the_way_to_convert_it(dtype):
     text = rf"mask must be bool with True = may attend, got dtype {dtype}; .* mask != 0"
     with pytest.raises(TypeError, match=text):
         attention_weights(torch.zeros(1, 2), torch.zeros(3, 2), mask)
+
+
+def test_a_padding_mask_for_heads_is_refused_where_there_are_none_and_fits_without_its_axis():
+    q, k, _ = qkv(batch=(B,))
+    mask = padding_mask(torch.tensor([[1] * 5 + [0] * 2, [1] * 7]), pad_id=0)  # (B, 1, 1, S)
+    with pytest.raises(ValueError, match=r"without an axis for heads, use mask\.squeeze\(1\)"):
+        attention_weights(q, k, mask)
+    weights = attention_weights(q, k, mask.squeeze(1))
+    assert (weights[0, :, 5:] == 0).all()
+    assert (weights[1] > 0).all()
