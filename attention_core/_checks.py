@@ -107,6 +107,23 @@ def check_scores(q: Tensor, k: Tensor) -> None:
     check_broadcast("q", q, "k", k)
 
 
+def mask_with_heads(mask: Tensor, scores_shape: Sequence[int]) -> Tensor:
+    """Check the mask for scores (B, H, L, S), and give one of 3 axes an axis for heads.
+
+    Broadcasting alone would take the first of 3 axes for heads wherever B and H are equal.
+    """
+    if not isinstance(mask, Tensor) or mask.dim() != 3:
+        check_mask(mask, scores_shape)
+        return mask
+    batch, _, *lengths = scores_shape
+    try:
+        check_mask(mask, (batch, *lengths))
+    except ValueError as error:
+        hint = "a mask of 3 axes is (B, L, S); one for each head has 4, (1, H, L, S)"
+        raise ValueError(f"{error}; {hint}") from None
+    return mask.unsqueeze(1)
+
+
 def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[int, ...]:
     """q, k, v and mask fit together; returns the scores' shape (..., L, S)."""
     check_floating("v", v)
@@ -196,14 +213,15 @@ def check_sequence(name: str, x: Tensor, width: int) -> None:
         raise ValueError(f"{name} must have shape (B, length, {width}), got shape {shape(x)}")
 
 
-def check_pad_id(pad_id: int, src_vocab_size: int, tgt_vocab_size: int) -> None:
-    """``pad_id`` is a token of both vocabularies."""
-    check_count("pad_id", pad_id, minimum=0)
+def check_pad_id(pad_id: int, src_vocab_size: int, tgt_vocab_size: int) -> int:
+    """``pad_id`` is a token of both vocabularies; returns it as an int of Python."""
+    pad_id = check_count("pad_id", pad_id, minimum=0)
     if pad_id >= min(src_vocab_size, tgt_vocab_size):
         raise ValueError(
             f"pad_id must be a token of both vocabularies, got pad_id={pad_id} with "
             f"src_vocab_size={src_vocab_size}, tgt_vocab_size={tgt_vocab_size}"
         )
+    return pad_id
 
 
 def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
@@ -241,6 +259,12 @@ def check_flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}")
     return value
+
+
+def set_checked(config: Any, **values: Any) -> None:
+    """Give a frozen config the values that checks returned: Python's numbers for NumPy's."""
+    for name, value in values.items():
+        object.__setattr__(config, name, value)
 
 
 def check_callable(name: str, value: Any) -> None:

@@ -4,8 +4,6 @@ The modules only pass a mask on: `MultiHeadAttention` to its attention function,
 `AdditiveAttention` to `masked_softmax`.
 """
 
-from collections.abc import Sequence
-
 from torch import Tensor, nn
 
 from attention_core import _checks
@@ -107,7 +105,7 @@ class MultiHeadAttention(nn.Module):
         k, v = project() if cache is None else cache.update(project)
         if mask is not None:
             batch = k.shape[0] if q.shape[0] == 1 else q.shape[0]
-            mask = _with_heads(mask, (batch, *q.shape[1:-1], k.shape[-2]))
+            mask = _checks.mask_with_heads(mask, (batch, *q.shape[1:-1], k.shape[-2]))
         dropout_p = self.dropout if self.training else 0.0
         mixed = self.attention(q, k, v, mask, dropout_p=dropout_p)
         output: Tensor = self.out_proj(merge_heads(mixed))  # (B, L, d_model)
@@ -115,23 +113,6 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, num_heads={self.num_heads}, dropout={self.dropout}"
-
-
-def _with_heads(mask: Tensor, scores_shape: Sequence[int]) -> Tensor:
-    """Check the mask for scores (B, H, L, S), and give one of 3 axes an axis for heads.
-
-    Broadcasting alone would take the first of 3 axes for heads wherever B and H are equal.
-    """
-    if not isinstance(mask, Tensor) or mask.dim() != 3:
-        _checks.check_mask(mask, scores_shape)
-        return mask
-    batch, _, *lengths = scores_shape
-    try:
-        _checks.check_mask(mask, (batch, *lengths))
-    except ValueError as error:
-        hint = "a mask of 3 axes is (B, L, S); one for each head has 4, (1, H, L, S)"
-        raise ValueError(f"{error}; {hint}") from None
-    return mask.unsqueeze(1)
 
 
 class AdditiveAttention(nn.Module):

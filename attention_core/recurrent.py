@@ -55,10 +55,16 @@ class RecurrentConfig:
     attention: bool
 
     def __post_init__(self) -> None:
-        for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "max_len"):
-            _checks.check_count(name, getattr(self, name), minimum=1)
-        _checks.check_probability("dropout", self.dropout)
-        _checks.check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
+        sizes = ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "max_len")
+        counts = {name: _checks.check_count(name, getattr(self, name), minimum=1) for name in sizes}
+        _checks.set_checked(
+            self,
+            **counts,
+            dropout=_checks.check_probability("dropout", self.dropout),
+            pad_id=_checks.check_pad_id(
+                self.pad_id, counts["src_vocab_size"], counts["tgt_vocab_size"]
+            ),
+        )
         if not isinstance(self.attention, bool):
             given = f"{type(self.attention).__name__} {self.attention!r}"
             raise TypeError(f"attention must be a bool, got {given}")
@@ -225,8 +231,9 @@ class RecurrentTranslator(nn.Module):
         else:
             mask = None
             if memory_mask is not None:
-                _checks.check_mask(memory_mask, (B, 1, L, memory.shape[1]))
-                mask = memory_mask.expand(B, 1, L, -1)[:, 0]
+                scores = (B, 1, L, memory.shape[1])
+                mask = _checks.mask_with_heads(memory_mask, scores)
+                mask = mask.expand(B, 1, L, -1)[:, 0]
             contexts, states, state = self._attend_and_step(y, memory, mask, state)
         if cache is not None:
             cache.state, cache.length = state, cache.length + L

@@ -55,11 +55,18 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         sizes = ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "d_ff", "max_len")
-        for name in sizes:
-            _checks.check_count(name, getattr(self, name), minimum=1)
-        _checks.check_heads("d_model", self.d_model, self.num_heads)
-        _checks.check_probability("dropout", self.dropout)
-        _checks.check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
+        counts = {name: _checks.check_count(name, getattr(self, name), minimum=1) for name in sizes}
+        _checks.set_checked(
+            self,
+            **counts,
+            num_heads=_checks.check_heads("d_model", counts["d_model"], self.num_heads),
+            dropout=_checks.check_probability("dropout", self.dropout),
+            pad_id=_checks.check_pad_id(
+                self.pad_id, counts["src_vocab_size"], counts["tgt_vocab_size"]
+            ),
+        )
+        for name in ("norm_first", "tie_embeddings"):
+            _checks.check_flag(name, getattr(self, name))
         if self.tie_embeddings and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
                 "tie_embeddings needs one vocabulary for both languages, got "
@@ -249,7 +256,8 @@ class Transformer(nn.Module):
 
         Shape:
             tgt: ids (B, L)    memory: (B, S, d_model)
-            memory_mask: bool, broadcastable to (B, H, L, S), from ``padding_mask(src, pad_id)``
+            memory_mask: bool, broadcastable to (B, H, L, S), from ``padding_mask(src, pad_id)``;
+                one of 3 axes is (B, L, S)
             returns: logits (B, L, tgt_vocab_size)
 
         Raises:
@@ -267,7 +275,7 @@ class Transformer(nn.Module):
         _checks.check_model_dtype("memory", memory, x.dtype)
         if memory_mask is not None:
             scores = (tgt.shape[0], self.config.num_heads, length, memory.shape[1])
-            _checks.check_mask(memory_mask, scores)
+            memory_mask = _checks.mask_with_heads(memory_mask, scores)
         real = padding_mask(tgt, self.config.pad_id)
         if cache is not None:
             cache.check_fits(self.config.num_layers, x, memory)

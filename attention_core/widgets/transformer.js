@@ -169,7 +169,8 @@ export const createModel = ({ config, shapes }, bytes) => {
 
   /** @typedef {{ ids: number[], logits: number[][], cross: number[][][][] }} Run */
 
-  // The likeliest token at every step, until the end or `most` tokens.
+  // Take the likeliest token at every step, until the end or `most` tokens. PAD and BOS are
+  // never taken.
   const translate = (ids, { bos, eos, most }) => {
     const decoder = start(encode(ids));
     /** @type {Run} */
@@ -178,7 +179,9 @@ export const createModel = ({ config, shapes }, bytes) => {
       const { logits, cross } = step(decoder, id, run.ids.length);
       run.logits.push(logits);
       run.cross.push(cross);
-      id = logits.indexOf(Math.max(...logits));
+      const never = (token) => token !== eos && (token === bos || token === config.pad_id);
+      const allowed = logits.map((logit, token) => (never(token) ? -Infinity : logit));
+      id = allowed.indexOf(Math.max(...allowed));
       if (id === eos) break;
     }
     return run;

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import copy
 import gzip
 import json
+import math
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -99,15 +103,20 @@ def ran(tmp_path_factory):
     """Random test dates, what Node makes of them, and how long a token took."""
     sample = examples("test", 220, generator=torch.Generator().manual_seed(11))
     texts = [SOURCE.encode(example.source) for example in sample]
-    file = tmp_path_factory.mktemp("model") / "model.mjs"
+    return texts, translations(tmp_path_factory.mktemp("model"), DATA["translator"](), texts)
+
+
+def translations(folder: Path, data: dict, texts: list[list[int]]) -> dict:
+    """What the model in JavaScript makes of lists of ids, in Node."""
+    file = folder / "model.mjs"
     file.write_text(script_of("transformer"), encoding="utf-8")
-    asked = {"module": file.as_uri(), "data": DATA["translator"](), "texts": texts}
+    asked = {"module": file.as_uri(), "data": data, "texts": texts}
     run = subprocess.run(
         [node(), MODEL_SCRIPT],
         input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    return texts, json.loads(run.stdout)
+    return json.loads(run.stdout)
 
 
 def test_it_writes_what_greedy_decoding_writes(ran):
@@ -224,3 +233,24 @@ def test_the_kernel_sends_the_numbers_once_they_are_wanted():
 @pytest.mark.parametrize("content", [{}, {"wants": "all"}, "dates", None])
 def test_the_kernel_answers_nothing_else(content):
     assert asked(Translator(), content) == []
+
+
+def test_the_page_never_writes_pad_or_bos(tmp_path):
+    """As `greedy_decode`, also of a model for which both are likelier than the right start."""
+    source, (two,) = SOURCE.encode("24 November 2026"), TARGET.encode("二")
+    data, changed = DATA["translator"](), copy.deepcopy(dates_model())
+    names = [name for name, _ in data["shapes"]]
+    before = sum(math.prod(shape) for _, shape in data["shapes"][: names.index("output.weight")])
+    numbers = bytearray(base64.b64decode(data["float16"]))
+    rows = changed.output.weight.data
+    for token in (TARGET.PAD, TARGET.BOS):
+        rows[token] = 2 * rows[two]
+        place = 2 * (before + token * rows.shape[1])
+        struct.pack_into(f"<{rows.shape[1]}e", numbers, place, *rows[token].tolist())
+    data["float16"] = base64.b64encode(numbers).decode("ascii")
+    (run,) = translations(tmp_path, data, [source])["runs"]
+    first = run["logits"][0]
+    assert min(first[TARGET.PAD], first[TARGET.BOS]) > first[two] == max(first[3:])
+    options = {"bos_id": TARGET.BOS, "eos_id": TARGET.EOS, "max_len": MOST}
+    assert run["ids"] == greedy_decode(changed, torch.tensor([source]), **options)[0].tolist()
+    assert TARGET.decode(run["ids"]) == "二〇二六年十一月二十四日"
