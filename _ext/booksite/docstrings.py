@@ -84,7 +84,7 @@ def _process(app: Sphinx, what: str, name: str, thing: Any, _o: Any, lines: list
     # Of a constant without words of its own autodoc takes those of its type.
     borrowed = what == "data" and lines and lines[0] in (type(thing).__doc__ or "")
     lines[:] = [] if borrowed else as_rest(lines)
-    if what in ("class", "data", "function"):
+    if what in ("class", "data", "exception", "function"):
         module = name.rpartition(".")[0] if what == "data" else thing.__module__
         lines += ["", f":Module: ``{module}``", ""]
 

@@ -25,13 +25,21 @@ from_torch to_torch load_checkpoint save_checkpoint load_training save_training
 training.save_trained
 distributed.processes
 dates.SPLITS dates.FIRST dates.LAST dates.DAY_FORMS dates.join dates.chinese_date
-train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.arguments train.train train.main
+train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.FREE_OPTIONS train.CannotResume
+train.arguments train.train train.main
 plotting.readable_labels plotting.ROLE_COLORS plotting.ROLE_COLORS_DARK plotting.PAPER
 plotting.INK_DARK plotting.PAPER_DARK plotting.WIDTH
 distributed.sharing.Share distributed.sharing.Traffic distributed.sharing.example
 distributed.sharing.difference distributed.sharing.report distributed.sharing.main
 distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
+"""
+
+# Functions that modules of the package share among themselves; readers have no use for them.
+SHARED = """
+dates.forms.check_examples masks.has_id training.loop.check_pair
+training.files.check_can_write training.files.other_file training.files.read_saved
+training.files.write_whole
 """
 
 
@@ -79,8 +87,10 @@ def documented_names() -> list[str]:
 
 
 def test_every_public_name_is_in_the_reference():
+    shared = {f"attention_core.{name}" for name in SHARED.split()}
     missing = public_names() - set(documented_names())
-    assert not missing, f"add to reference/*.md: {', '.join(sorted(missing))}"
+    assert missing - shared == set(), "add these to reference/*.md"
+    assert shared - missing == set(), "these are documented, or no longer there"
 
 
 def test_names_in_the_reference_are_unique_and_exist():
@@ -98,7 +108,9 @@ def entries(site) -> dict[str, str]:
     for path in (site / "reference").glob("*.html"):
         text = path.read_text(encoding="utf-8")
         parts = re.split(r'<dt class="sig sig-object py" id="(attention_core\.[\w.]+)">', text)
-        found |= dict(zip(parts[1::2], parts[2::2], strict=True))
+        # An entry ends where a section of text begins.
+        ends = [re.split("</?section", part)[0] for part in parts[2::2]]
+        found |= dict(zip(parts[1::2], ends, strict=True))
     return found
 
 
