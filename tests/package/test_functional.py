@@ -6,7 +6,7 @@ import oracle
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_inputs import DTYPES, TOLERANCE, B, H, L, S, qkv, random_mask
+from attention_inputs import D_K, DTYPES, TOLERANCE, B, H, L, S, qkv, random_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import torch_fills_empty_rows
@@ -52,6 +52,16 @@ def test_scores_are_divided_by_the_width_of_one_head():
     share = 1 / (1 + math.exp(-4))
     assert_close(attention_weights(q, k), torch.tensor([[1 - share, share]]))
     assert f"{share:.4f}" == "0.9820"
+
+
+def test_scores_of_each_sentence_and_head_are_those_of_its_own_queries_and_keys():
+    q, k, _ = qkv()
+    scores = attention_scores(q, k)
+    assert scores.shape == (B, H, L, S)
+    for b in range(B):
+        for h in range(H):
+            products = q[b, h].numpy() @ k[b, h].numpy().T
+            assert_close(scores[b, h], torch.from_numpy(products) / D_K**0.5)
 
 
 def test_true_in_a_mask_means_may_attend_as_in_sdpa_and_opposite_to_mha():
