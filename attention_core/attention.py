@@ -118,9 +118,10 @@ class MultiHeadAttention(nn.Module):
 
 
 def _with_heads(mask: Tensor, scores_shape: Sequence[int]) -> Tensor:
-    """Check the mask for scores (B, H, L, S), and give one of 3 axes an axis for heads.
+    """Check the mask for scores (B, H, L, S); a mask of 3 axes gets an axis for heads.
 
-    Broadcasting alone would take the first of 3 axes for heads wherever B and H are equal.
+    Broadcasting alone would align the first of its 3 axes with heads, without an error
+    wherever B = H.
     """
     if not isinstance(mask, Tensor) or mask.dim() != 3:
         _checks.check_mask(mask, scores_shape)
