@@ -15,7 +15,7 @@ Dimension key, used in every docstring and in the book:
 =============  ==============================================================
 
 Rows are tokens. ``query, key, value`` are tensors before projection, ``q, k, v``
-after it; ``scores`` stand before softmax, ``weights`` after it.
+after it; ``scores`` are the numbers before softmax, ``weights`` those after it.
 
 Masks are bool, and **True means "may attend"**, as in
 ``torch.nn.functional.scaled_dot_product_attention`` and opposite to

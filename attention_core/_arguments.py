@@ -1,15 +1,15 @@
-"""Values of options on a command line, for argparse: what is wrong becomes a usage error."""
+"""Types for argparse: parse the value of an option, or report a usage error."""
 
 import argparse
 
 import torch
 
-#: The largest seed that torch takes on all devices, and far more than any other count.
+#: A seed up to this size works on every device of torch; no other count comes near it.
 LARGEST = 2**63 - 1
 
 
 def count(text: str, minimum: int = 1, maximum: int = LARGEST) -> int:
-    """A whole number within limits."""
+    """Parse an integer between ``minimum`` and ``maximum``."""
     try:
         number = int(text)
     except ValueError:
@@ -22,7 +22,7 @@ def count(text: str, minimum: int = 1, maximum: int = LARGEST) -> int:
 
 
 def share(text: str) -> float:
-    """A number between 0 and 1, both included."""
+    """Parse a number between 0 and 1, both included."""
     try:
         number = float(text)
     except ValueError:
@@ -33,9 +33,9 @@ def share(text: str) -> float:
 
 
 def device_name(text: str) -> str:
-    """The name of a device on which this machine can compute."""
+    """Parse the name of a device on which this machine can compute."""
     try:
-        torch.zeros(1, device=text).item()  # a device without numbers, meta, fails here
+        torch.zeros(1, device=text).item()  # fails on meta, which stores no numbers
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise argparse.ArgumentTypeError(

@@ -1,8 +1,9 @@
-"""The checks behind every error message of the package.
+"""The checks of arguments that the modules of the package share.
 
-They read shapes and dtypes only, never values, so they work on the ``meta``
-device and leave ``torch.compile(fullgraph=True)`` and ``torch.export`` whole.
-Each message names the argument, the rule, and the shapes as the caller gave them.
+Of a tensor they read shape and dtype only (`check_vocabulary` reads values, too). So they
+work on the ``meta`` device and do not break the graph of ``torch.compile(fullgraph=True)``
+or ``torch.export``. Each message names the argument, the rule, and the shapes as the
+caller gave them.
 """
 
 import math
@@ -20,12 +21,12 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def shape(x: Tensor) -> tuple[int, ...]:
-    """The shape as a plain tuple, which prints as ``(2, 3)``."""
+    """Return the shape as a plain tuple, which prints as ``(2, 3)``."""
     return tuple(x.shape)
 
 
 def check_floating(name: str, x: Tensor, *, min_dim: int = 2) -> None:
-    """``x`` is a floating-point tensor with at least ``min_dim`` axes."""
+    """Check that ``x`` is a floating-point tensor with at least ``min_dim`` axes."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}")
     if not x.is_floating_point():
@@ -35,9 +36,10 @@ def check_floating(name: str, x: Tensor, *, min_dim: int = 2) -> None:
 
 
 def check_same_dtype(**tensors: Tensor) -> None:
-    """All tensors have one dtype: mixing precisions by accident loses digits silently.
+    """Check that all tensors have one dtype: mixed precisions lose digits silently.
 
-    Under autocast, which casts them to one, they may differ; but it leaves float64 alone.
+    Under autocast, which casts them to one dtype, they may differ. Autocast never casts
+    float64, so a float64 tensor fits only others of float64.
     """
     dtypes = {x.dtype for x in tensors.values()}
     if len(dtypes) > 1 and not _cast_by_autocast(*tensors.values()):
@@ -46,14 +48,14 @@ def check_same_dtype(**tensors: Tensor) -> None:
 
 
 def _cast_by_autocast(*tensors: Tensor) -> bool:
-    """Whether autocast is on and brings all these tensors to one dtype."""
+    """Return whether autocast is on and casts all these tensors to one dtype."""
     if any(x.dtype == torch.float64 for x in tensors):
         return False
     return _precision.autocast_dtype(tensors[0]) is not None
 
 
 def check_broadcast(a_name: str, a: Tensor, b_name: str, b: Tensor) -> None:
-    """The batch axes (all but the last two) of ``a`` and ``b`` can be broadcast."""
+    """Check that the batch axes of ``a`` and ``b``, all but the last two, can be broadcast."""
     if a.shape[:-2] == b.shape[:-2]:
         return
     check_broadcast_shapes(a_name, shape(a), b_name, shape(b))
@@ -62,7 +64,7 @@ def check_broadcast(a_name: str, a: Tensor, b_name: str, b: Tensor) -> None:
 def check_broadcast_shapes(
     a_name: str, a: tuple[int, ...], b_name: str, b: tuple[int, ...]
 ) -> None:
-    """The same for shapes of which there need not be a tensor."""
+    """Check the same for shapes alone, without tensors."""
     for m, n in zip(reversed(a[:-2]), reversed(b[:-2]), strict=False):
         if m != n and m != 1 and n != 1:
             raise ValueError(
@@ -72,7 +74,7 @@ def check_broadcast_shapes(
 
 
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
-    """``mask`` is bool and can be broadcast to ``scores_shape`` = (..., L, S)."""
+    """Check that ``mask`` is bool and can be broadcast to ``scores_shape`` = (..., L, S)."""
     if not isinstance(mask, Tensor):
         raise TypeError(f"mask must be a torch.Tensor of bool, got {type(mask).__name__}")
     if mask.dtype != torch.bool:
@@ -95,7 +97,7 @@ def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
 
 
 def check_scores(q: Tensor, k: Tensor) -> None:
-    """Queries and keys can be compared: floating-point, one dtype, one width d_k."""
+    """Check that q and k can be compared: floating-point, one dtype, one width d_k."""
     check_floating("q", q)
     check_floating("k", k)
     check_same_dtype(q=q, k=k)
@@ -108,9 +110,10 @@ def check_scores(q: Tensor, k: Tensor) -> None:
 
 
 def mask_with_heads(mask: Tensor, scores_shape: Sequence[int]) -> Tensor:
-    """Check the mask for scores (B, H, L, S), and give one of 3 axes an axis for heads.
+    """Check the mask for scores (B, H, L, S); a mask of 3 axes gets an axis for heads.
 
-    Broadcasting alone would take the first of 3 axes for heads wherever B and H are equal.
+    Broadcasting alone would align the first of its 3 axes with heads, without an error
+    wherever B = H.
     """
     if not isinstance(mask, Tensor) or mask.dim() != 3:
         check_mask(mask, scores_shape)
@@ -125,7 +128,7 @@ def mask_with_heads(mask: Tensor, scores_shape: Sequence[int]) -> Tensor:
 
 
 def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[int, ...]:
-    """q, k, v and mask fit together; returns the scores' shape (..., L, S)."""
+    """Check that q, k, v and mask fit together; return the scores' shape (..., L, S)."""
     check_floating("v", v)
     check_scores(q, k)
     check_same_dtype(q=q, k=k, v=v)
@@ -145,7 +148,7 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tup
 
 
 def check_int(name: str, value: int) -> int:
-    """``value`` is an int, of Python or NumPy, and not a bool; returns it as Python's."""
+    """Check that ``value`` is an int of Python or NumPy, not a bool; return a Python int."""
     if type(value) is int:
         return value
     if isinstance(value, torch.SymInt):
@@ -159,7 +162,7 @@ def check_int(name: str, value: int) -> int:
 
 
 def check_count(name: str, value: int, *, minimum: int) -> int:
-    """``value`` is an int of at least ``minimum``; returns it as an int of Python."""
+    """Check that ``value`` is an int of at least ``minimum``; return it as a Python int."""
     value = check_int(name, value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
@@ -167,9 +170,9 @@ def check_count(name: str, value: int, *, minimum: int) -> int:
 
 
 def check_heads(width_name: str, width: int, num_heads: int) -> int:
-    """``num_heads`` divides ``width``; the message lists the head counts that would.
+    """Check that ``num_heads`` divides ``width``; return it as a Python int.
 
-    Returns num_heads as an int of Python.
+    The error message lists numbers of heads that would work.
     """
     num_heads = check_count("num_heads", num_heads, minimum=1)
     if width % num_heads:
@@ -183,13 +186,13 @@ def check_heads(width_name: str, width: int, num_heads: int) -> int:
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
-    """The last axis of ``x`` has ``width`` numbers."""
+    """Check that the last axis of ``x`` has size ``width``."""
     if x.shape[-1] != width:
         raise ValueError(f"{name} must have width {width} on its last axis, got {shape(x)}")
 
 
 def check_probability(name: str, value: float) -> float:
-    """``value`` is a number between 0 and 1, both included; returns it as one of Python."""
+    """Check that ``value`` lies between 0 and 1, both included; return a Python number."""
     value = check_number(name, value)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, got {value}")
@@ -197,7 +200,7 @@ def check_probability(name: str, value: float) -> float:
 
 
 def check_ids(name: str, ids: Tensor) -> None:
-    """``ids`` is an integer tensor of shape (B, length)."""
+    """Check that ``ids`` is an integer tensor of shape (B, length)."""
     if not isinstance(ids, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(ids).__name__}")
     if ids.dtype not in INTEGERS:
@@ -207,14 +210,14 @@ def check_ids(name: str, ids: Tensor) -> None:
 
 
 def check_sequence(name: str, x: Tensor, width: int) -> None:
-    """``x`` is a floating-point tensor of shape (B, length, width)."""
+    """Check that ``x`` is a floating-point tensor of shape (B, length, width)."""
     check_floating(name, x, min_dim=1)
     if x.dim() != 3 or x.shape[-1] != width:
         raise ValueError(f"{name} must have shape (B, length, {width}), got shape {shape(x)}")
 
 
 def check_pad_id(pad_id: int, src_vocab_size: int, tgt_vocab_size: int) -> int:
-    """``pad_id`` is a token of both vocabularies; returns it as an int of Python."""
+    """Check that ``pad_id`` is a token of both vocabularies; return it as an int of Python."""
     pad_id = check_count("pad_id", pad_id, minimum=0)
     if pad_id >= min(src_vocab_size, tgt_vocab_size):
         raise ValueError(
@@ -225,7 +228,7 @@ def check_pad_id(pad_id: int, src_vocab_size: int, tgt_vocab_size: int) -> int:
 
 
 def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
-    """``memory`` has shape (B, length, width), with the batch size of ``tgt``."""
+    """Check that ``memory`` has shape (B, length, width), with the batch size of ``tgt``."""
     check_sequence("memory", memory, width)
     if tgt.shape[0] != memory.shape[0]:
         raise ValueError(
@@ -235,9 +238,9 @@ def check_memory(tgt: Tensor, memory: Tensor, width: int) -> None:
 
 
 def check_number(name: str, value: float) -> float:
-    """``value`` is a real number, of Python or NumPy, and not a bool.
+    """Check that ``value`` is a real number of Python or NumPy, not a bool.
 
-    Returns it as a number of Python. NaN passes: the caller's comparison refuses it.
+    Return it as a Python number. NaN passes: the caller's comparison refuses it.
     """
     if type(value) in (float, int) or isinstance(value, (torch.SymFloat, torch.SymInt)):
         return value
@@ -247,7 +250,7 @@ def check_number(name: str, value: float) -> float:
 
 
 def check_positive(name: str, value: float) -> float:
-    """``value`` is a finite number above 0; returns it as a number of Python."""
+    """Check that ``value`` is finite and above 0; return it as a Python number."""
     value = check_number(name, value)
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
@@ -255,7 +258,7 @@ def check_positive(name: str, value: float) -> float:
 
 
 def check_flag(name: str, value: bool) -> bool:
-    """``value`` is a bool: any other object would silently count as true or false."""
+    """Check that ``value`` is a bool: other objects would silently count as true or false."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}")
     return value
@@ -268,17 +271,17 @@ def set_checked(config: Any, **values: Any) -> None:
 
 
 def check_callable(name: str, value: Any) -> None:
-    """``value`` can be called."""
+    """Check that ``value`` can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be callable, got {type(value).__name__} {value!r}")
 
 
 def check_module_dtype(parameter: Any, **inputs: Tensor) -> None:
-    """Each input has the dtype of the module's parameters.
+    """Check that each input has the dtype of the module's parameters.
 
-    Under autocast, which casts both, they may differ; but it leaves float64 alone. A
-    module whose parameters were replaced by something else, as in quantisation, judges
-    for itself.
+    Under autocast, which casts both to one dtype, they may differ; float64 is never cast.
+    A module whose parameters are no longer floating-point tensors, as after quantisation,
+    is not checked.
     """
     dtype = getattr(parameter, "dtype", None)
     for x in inputs.values():
@@ -297,7 +300,7 @@ def check_module_dtype(parameter: Any, **inputs: Tensor) -> None:
 
 
 def check_key_value(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Query, key and value have batch axes that fit, key and value one length S."""
+    """Check that the batch axes can be broadcast, and that key and value have one length S."""
     check_broadcast("query", query, "key", key)
     check_broadcast("query", query, "value", value)
     if key.shape[-2] != value.shape[-2]:
@@ -308,13 +311,13 @@ def check_key_value(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def check_not_empty(name: str, x: Tensor) -> None:
-    """No axis of ``x`` has size 0."""
+    """Check that no axis of ``x`` has size 0."""
     if 0 in x.shape:
         raise ValueError(f"{name} must have no empty axis, got shape {shape(x)}")
 
 
 def check_vocabulary(name: str, ids: Tensor, size: int) -> None:
-    """Every id is at least 0 and below ``size``. This check reads values."""
+    """Check that every id is at least 0 and below ``size``. This check reads values."""
     outside = ((ids < 0) | (ids >= size)).nonzero()
     if len(outside):
         row, column = outside[0].tolist()
@@ -325,7 +328,7 @@ def check_vocabulary(name: str, ids: Tensor, size: int) -> None:
 
 
 def check_model_dtype(name: str, x: Tensor, dtype: torch.dtype) -> None:
-    """``x`` has the dtype of the model, or one that `torch.autocast` will convert."""
+    """Check that ``x`` has the model's dtype, or one that `torch.autocast` will convert."""
     if x.dtype == dtype:
         return
     if torch.float64 in (x.dtype, dtype) or _precision.autocast_dtype(x) is None:
@@ -333,13 +336,13 @@ def check_model_dtype(name: str, x: Tensor, dtype: torch.dtype) -> None:
 
 
 def check_kind(name: str, value: object, kind: type) -> None:
-    """``value`` is a ``kind``."""
+    """Check that ``value`` is a ``kind``."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
 
 
 def check_rows(rows: Tensor) -> None:
-    """``rows`` names rows of a batch: int64 or int32, one axis."""
+    """Check that ``rows`` holds indices of a batch: int64 or int32, one axis."""
     if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32):
         given = rows.dtype if isinstance(rows, Tensor) else type(rows).__name__
         raise TypeError(f"rows must be a tensor of int64 or int32, got {given}")
@@ -348,7 +351,7 @@ def check_rows(rows: Tensor) -> None:
 
 
 def check_same_batch(kept: int, given: int) -> None:
-    """The batch that is decoded has the size of the one in the cache."""
+    """Check that the batch being decoded has as many sentences as the cache."""
     if kept != given:
         raise ValueError(
             "cache must hold the batch that is decoded, "

@@ -1,4 +1,4 @@
-"""How `conversion` makes each part of ours from torch's, and of torch's from ours.
+"""The parts of `conversion`: each function converts one kind of module.
 
 Modules are made on the meta device, which draws no random numbers, and their parameters
 are then replaced by copies.
@@ -99,7 +99,7 @@ def attention(theirs: Any, options: dict[str, Any]) -> MultiHeadAttention:
             f"got add_bias_kv={theirs.bias_k is not None}, add_zero_attn={theirs.add_zero_attn}"
         )
     bias = theirs.in_proj_bias is not None
-    with torch.device("meta"):  # every number is replaced: draw none
+    with torch.device("meta"):  # no random numbers: every parameter is replaced
         ours = MultiHeadAttention(
             d_model,
             theirs.num_heads,
@@ -147,11 +147,11 @@ def _check_activation(theirs: Any) -> None:
     given = theirs.activation
     if not (given in (F.relu, torch.relu) or type(given) is nn.ReLU):
         name = getattr(given, "__name__", type(given).__name__)
-        raise ValueError(f"activation must be ReLU, which is all that ours has, got {name}")
+        raise ValueError(f"activation must be ReLU, the only one that ours has, got {name}")
 
 
 def _dropout_of(theirs: Any) -> float:
-    """The one probability of a layer: torch's has up to six."""
+    """Return the one dropout probability of a layer; torch's layer has up to six."""
     found = {"self_attn": theirs.self_attn.dropout}
     if hasattr(theirs, "multihead_attn"):
         found["multihead_attn"] = theirs.multihead_attn.dropout
@@ -160,7 +160,7 @@ def _dropout_of(theirs: Any) -> float:
             found[name] = getattr(theirs, name).p
     if len(set(found.values())) > 1:
         given = ", ".join(f"{name}={p}" for name, p in found.items())
-        raise ValueError(f"a layer must have one probability of dropout, got {given}")
+        raise ValueError(f"a layer must have one dropout probability, got {given}")
     return float(theirs.self_attn.dropout)
 
 
@@ -177,7 +177,7 @@ def stack(kind: type[_Layer], theirs: Any, options: dict[str, Any]) -> _Layer:
         num_layers=1,
         norm_first=first.norm_first,
     )
-    with torch.device("meta"):  # a stack keeps nothing of its config but layers and norm
+    with torch.device("meta"):  # layers and norm, all that it builds, are replaced
         ours: Any = kind(TransformerConfig(src_vocab_size=1, tgt_vocab_size=1, **sizes))
     ours.layers = nn.ModuleList(layer(_LAYERS[kind][0], each, options) for each in theirs.layers)
     ours.norm = nn.Identity()
@@ -286,7 +286,7 @@ def to_stack(kind: type[_Layer], ours: Any) -> _Layer:
 
 def to_transformer(ours: Any) -> nn.Transformer:
     c = ours.config
-    # The constructor draws new numbers for stacks handed over, so they are put in later.
+    # The constructor re-initialises the parameters of given stacks, so they are set later.
     empty = nn.Identity()
     theirs = nn.Transformer(
         c.d_model, c.num_heads, custom_encoder=empty, custom_decoder=empty, batch_first=True

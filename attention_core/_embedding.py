@@ -1,4 +1,4 @@
-"""From ids to vectors: one dtype and one error message for all models."""
+"""Look up embeddings, with one dtype of ids and one error message for all models."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from attention_core import _checks
 
 
 def to_int64(name: str, ids: Tensor) -> Tensor:
-    """Check ids of any integer dtype and widen them: an embedding takes 32 bits or more.
+    """Check ids of any integer dtype, and return them as int64, which an embedding takes.
 
     Raises:
         ValueError: ids do not have shape (B, length)
@@ -18,17 +18,17 @@ def to_int64(name: str, ids: Tensor) -> Tensor:
 
 
 def embed(name: str, ids: Tensor, embedding: nn.Embedding) -> Tensor:
-    """Look the ids up, and name one that is not in the vocabulary.
+    """Look up the ids; if one is not in the vocabulary, the error names it.
 
-    Nothing is checked beforehand: reading the values of ids would make a GPU wait, and
-    would break a compiled graph. On the CPU torch refuses a wrong id while it looks it up;
-    a GPU stops with its own assertion.
+    Ids are not checked beforehand, because reading their values would force a GPU to
+    synchronise and would break a compiled graph. On the CPU torch raises an error during
+    the look-up; on a GPU torch's own assertion fails.
 
     Raises:
         ValueError: on the CPU, an id is negative or not below the size of the vocabulary
     """
     vectors: Tensor
-    if torch.compiler.is_compiling():  # which cannot follow the other way out
+    if torch.compiler.is_compiling():  # the compiler cannot trace the except branch
         vectors = embedding(ids)
         return vectors
     try:

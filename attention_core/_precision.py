@@ -1,4 +1,4 @@
-"""The dtype in which a calculation runs: under autocast, and inside for half precision."""
+"""The dtype of a calculation: autocast's, or float32 inside it for half precision."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,21 +11,22 @@ _WIDE = (torch.float32, torch.float64)
 
 
 def wide(x: Tensor) -> Tensor:
-    """``x`` in float32, if it is in half precision; otherwise as it is.
+    """Return ``x`` in float32 if it is in half precision, otherwise as it is.
 
-    Squares, products and sums leave the range of float16 (65,504) early, and lose small
-    terms in bfloat16 (3 digits). Sums over many numbers are therefore taken in float32.
+    Squares, products and sums soon overflow float16, whose largest number is 65,504, and
+    lose small terms in bfloat16, which has about 3 digits. Sums over many numbers are
+    therefore taken in float32.
     """
     return x if x.dtype in _WIDE else x.float()
 
 
 def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``x`` in the dtype that a result must have. (Asking first is cheaper than ``to``.)"""
+    """Return ``x`` in the dtype of the result. (Comparing first is cheaper than ``to``.)"""
     return x if x.dtype == dtype else x.to(dtype)
 
 
 def autocast_dtype(x: Tensor) -> torch.dtype | None:
-    """The dtype to which ``torch.autocast`` casts on x's device; None if it is switched off."""
+    """Return the dtype to which ``torch.autocast`` casts on x's device; None if it is off."""
     device = x.device.type
     if device == "meta" or not _enabled(device):
         return None
@@ -46,7 +47,7 @@ def _enabled(device: str) -> bool:
 
 @contextmanager
 def autocast_off(x: Tensor) -> Iterator[None]:
-    """Switch autocast off on x's device for a while, if it is on."""
+    """Switch autocast off on x's device inside the block, if it is on."""
     if autocast_dtype(x) is None:
         yield
     else:
@@ -55,10 +56,10 @@ def autocast_off(x: Tensor) -> Iterator[None]:
 
 
 def cast_once(function: Callable[..., Any], *arguments: Tensor | None, **options: Any) -> Any:
-    """Call a function under autocast as torch calls its fused attention.
+    """Call a function under autocast, with its inputs cast as for torch's fused attention.
 
-    All floating-point arguments are cast to autocast's dtype (float64, as always, stays),
-    then autocast is off: what the function computes in float32 stays in float32.
+    All floating-point arguments but float64 are cast to autocast's dtype. The function then
+    runs with autocast off, so what it computes in float32 stays in float32.
     """
     tensors = [x for x in arguments if x is not None]
     dtype = autocast_dtype(tensors[0])

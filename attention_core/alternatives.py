@@ -24,7 +24,7 @@ def local_attention(q: Tensor, k: Tensor, v: Tensor, radius: int) -> Tensor:
     band are never computed: the cost grows with n · radius, not with n².
 
     Args:
-        radius: how far a token sees; 0 is the token alone
+        radius: number of neighbours on each side; 0 is the token alone
 
     Shape:
         q, k: (..., n, d_k)    v: (..., n, d_v); leading axes are broadcast
@@ -70,8 +70,8 @@ def local_attention(q: Tensor, k: Tensor, v: Tensor, radius: int) -> Tensor:
 def layer_operations(kind: str, n: int, d: int, *, kernel: int = 3, radius: int = 8) -> int:
     """Count the multiplications of one layer for n tokens of width d.
 
-    All matrix products count, those with learned matrices included; operations on single
-    numbers (softmax, gates, biases) do not. ``torch.utils.flop_counter`` counts the
+    All matrix products count, those with learned matrices included; elementwise
+    operations (softmax, gates, biases) do not. ``torch.utils.flop_counter`` counts the
     additions, too, and so gives twice as many FLOPs.
 
     Args:
@@ -107,8 +107,8 @@ def path_length(
 
     Args:
         kind: one of `KINDS`
-        dilated: the layers of a convolution look at tokens 1, kernel, kernel², … apart; a
-            signal near the end of a text may need more layers, or find no way
+        dilated: the layers of a convolution have the dilations 1, kernel, kernel², …; a
+            signal near the end of a text may need more layers, or have no path
 
     Raises:
         ValueError: kind is unknown, n is below 1, kernel is not odd or below 3, or radius is

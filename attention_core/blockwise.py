@@ -1,7 +1,7 @@
 """Attention block by block: the same result without the whole (L, S) table of scores.
 
-A `Summary` holds what a query takes from some of the keys, and two summaries can be
-merged. So the keys may come in blocks, in any order, or lie on several machines.
+A `Summary` holds each query's unfinished softmax over some of the keys, and two summaries
+can be merged. So the keys may come in blocks, in any order, or from several machines.
 """
 
 import math
@@ -18,15 +18,15 @@ from attention_core.functional import _scores
 
 
 class Summary(NamedTuple):
-    """The unfinished softmax of each query over some of the keys, and its mixed values.
+    """Hold each query's unfinished softmax over some of the keys, and its sum of values.
 
-    The weights' numerators are exp(score - largest), so that none can overflow. In half
-    precision a summary is float32: small numbers added to a large sum would be lost.
+    The weights' numerators are exp(score - largest), so that none can overflow. For
+    half precision a summary is float32: small numbers added to a large sum would be lost.
 
     Args:
         largest: m, the largest score, without gradient; -inf if no key may be attended
         total: l, the sum of the numerators
-        mixed: o, the values' sum, each times its numerator
+        mixed: o, the sum of the values, each times its numerator
 
     Shape:
         largest, total: (..., L, 1)    mixed: (..., L, d_v)
@@ -78,7 +78,7 @@ def summarize(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Su
 def merge(a: Summary, b: Summary) -> Summary:
     """Merge two summaries into that of both sets of keys together.
 
-    Both are brought to the larger of the two maxima. Merging is commutative and, up to
+    Both are rescaled to the larger of the two maxima. Merging is commutative and, up to
     rounding, associative.
 
     Shape:
@@ -111,7 +111,7 @@ def mixture(summary: Summary) -> Tensor:
     tensor([[0., 0.]])
     """
     empty = summary.total == 0.0
-    # (zeros also where a hidden value is NaN, so that mixed is NaN)
+    # (zeros also where a blocked value is NaN, which makes mixed NaN)
     return (summary.mixed / summary.total.masked_fill(empty, 1.0)).masked_fill(empty, 0.0)
 
 
@@ -126,9 +126,9 @@ def blockwise_attention(
 ) -> Tensor:
     """Compute `scaled_dot_product_attention` block by block.
 
-    There are never more than L · block_size scores at once. The backward pass computes
-    them again; for this it keeps the inputs, the output and one number for each query.
-    Gradients of gradients are refused.
+    There are never more than L · block_size scores at once. The backward pass recomputes
+    them from the inputs, the output and one number for each query. Second derivatives are
+    not supported and raise an error.
 
     Args:
         block_size: how many keys are taken together; the last block may be smaller
@@ -144,8 +144,8 @@ def blockwise_attention(
             is not 0
         TypeError: as `scaled_dot_product_attention`, or block_size is not an int
 
-    Source: Rabe and Staats 2021; Dao et al. 2022, algorithm 1 and appendix B, where blocks
-    of queries are taken, too. The book's chapter 13 derives it.
+    Source: Rabe and Staats 2021; Dao et al. 2022, algorithm 1 and appendix B, which
+    also take blocks of queries. The book's chapter 13 derives it.
 
     >>> q, k, v = torch.zeros(2, 3, 7), torch.zeros(2, 5, 7), torch.zeros(2, 5, 11)
     >>> blockwise_attention(q, k, v, block_size=2).shape
@@ -155,7 +155,7 @@ def blockwise_attention(
     block_size = _checks.check_count("block_size", block_size, minimum=1)
     if _checks.check_probability("dropout_p", dropout_p) != 0.0:
         raise ValueError(
-            f"dropout_p must be 0 in blocks, where no weights are kept to drop, got {dropout_p}"
+            f"dropout_p must be 0, since blocks keep no weights to drop, got {dropout_p}"
         )
     if _precision.autocast_dtype(q) is not None:
         return _precision.cast_once(blockwise_attention, q, k, v, mask, block_size=block_size)  # type: ignore[no-any-return]
@@ -166,7 +166,7 @@ def blockwise_attention(
 
 
 class _Blockwise(torch.autograd.Function):
-    """The blocks, with a backward pass that computes their weights again.
+    """Compute attention in blocks, with a backward pass that recomputes the weights.
 
     Softmax turns a gradient g of its weights w into w · (g - Σ w g). Here g is d_output · v
     for each key, so Σ w g is d_output · output: one number for each query.
@@ -180,7 +180,7 @@ class _Blockwise(torch.autograd.Function):
         summary = reduce(
             merge, (summarize(q, k[..., i, :], v[..., i, :], _columns(mask, i)) for i in parts)
         )
-        # The weights are exp(score - log_total): n numbers bring n² back.
+        # One number per query is enough to recompute the weights, exp(score - log_total).
         log_total = _finite(summary.largest + summary.total.log())
         return mixture(summary).to(q.dtype), log_total
 
@@ -242,11 +242,11 @@ def _columns(mask: Tensor | None, block: slice) -> Tensor | None:
 
 
 def _masked_scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """Scores in float32 or better, -inf where the mask forbids."""
+    """Compute scores in float32 or float64, -inf where the mask blocks."""
     scores = _scores(q, k)
     return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
 
 
 def _finite(x: Tensor) -> Tensor:
-    """0 for -inf: exp(-inf - 0) is the wanted 0, while -inf - (-inf) would be NaN."""
+    """Replace -inf by 0: exp(-inf - 0) is 0, as it must be, but -inf - (-inf) is NaN."""
     return x.masked_fill(x == -torch.inf, 0.0)

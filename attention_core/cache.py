@@ -1,4 +1,4 @@
-"""Projected keys and values, kept between the steps of decoding and not computed again."""
+"""Caches of projected keys and values, so that decoding does not compute them again."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 class KeyValueCache:
-    """Keeps keys and values of one attention, after projection and split.
+    """Keep the keys and values of one attention, projected and split into heads.
 
     See chapter 9 of the book.
 
@@ -53,7 +53,7 @@ class KeyValueCache:
 
 
 def _check_continues(name: str, old: Tensor, new: Tensor) -> None:
-    """Only the length differs, which stands on the axis before the last."""
+    """Check that only the length, on the axis before the last, differs."""
     same = old.shape[:-2] == new.shape[:-2] and old.shape[-1] == new.shape[-1]
     if not same or old.dtype != new.dtype:
         raise ValueError(
@@ -63,7 +63,7 @@ def _check_continues(name: str, old: Tensor, new: Tensor) -> None:
 
 
 class LayerCache:
-    """Holds the two caches of a decoder layer."""
+    """Hold the two caches of a decoder layer."""
 
     def __init__(self) -> None:
         self.self_attention = KeyValueCache(grows=True)
@@ -75,10 +75,10 @@ class LayerCache:
 
 
 class DecoderCache:
-    """Holds the caches of all layers, and which of the tokens so far may be attended to.
+    """Hold the caches of all layers, and the padding mask of the tokens so far.
 
     Made by `Transformer.new_cache`, filled by `Transformer.decode`. ``length`` is the
-    number of target tokens seen: the position of the next one.
+    number of target tokens so far, and so the position of the next one.
 
     See chapter 9 of the book.
 
@@ -133,7 +133,7 @@ class DecoderCache:
             )
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch, in the given order: beam search moves beams."""
+        """Keep the given rows of the batch, in the given order, as beam search needs it."""
         _checks.check_rows(rows)
         if self.mask is not None:
             self.mask = self.mask.index_select(0, rows)

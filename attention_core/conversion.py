@@ -1,9 +1,9 @@
-"""From torch's own attention, layers and Transformer to ours, and back, number for number.
+"""Convert torch's attention, layers and Transformer to ours and back, with equal parameters.
 
 Masks differ. Ours are bool, and **True means "may attend"**. In ``nn.MultiheadAttention``
 and the modules made of it, True in ``attn_mask``, ``key_padding_mask``, ``src_mask`` and the
-others means "blocked": hand over ``~mask`` when you change sides. A query that may attend
-to nothing gets zeros here and NaN there.
+others means "blocked": pass ``~mask`` to the other one. A query that may attend to nothing
+gets zeros from ours and NaN from torch's.
 """
 
 from collections.abc import Callable
@@ -26,32 +26,32 @@ def from_torch(
     attention: AttentionFunction = scaled_dot_product_attention,
     norm: Callable[..., nn.Module] = LayerNorm,
 ) -> Any:
-    """Make our module with the numbers of torch's; both then compute the same.
+    """Convert a torch module to ours, with equal parameters; both then compute the same.
 
     ``nn.MultiheadAttention`` becomes a `MultiHeadAttention`, ``nn.TransformerEncoderLayer`` an
     `EncoderLayer`, ``nn.TransformerDecoderLayer`` a `DecoderLayer`. ``nn.TransformerEncoder`` and
-    ``nn.TransformerDecoder`` become an `Encoder` and a `Decoder`, with the final norm that
-    torch's has or lacks, also in post-norm. ``nn.Transformer`` becomes a `Transformer`, whose
-    embeddings and output matrix, which torch's lacks, are drawn anew.
+    ``nn.TransformerDecoder`` become an `Encoder` and a `Decoder`, with a final norm if and
+    only if torch's has one, also in post-norm. ``nn.Transformer`` becomes a `Transformer`;
+    torch's has no embeddings and no output matrix, so those are initialised at random.
 
-    The numbers are copied, with dtype, device, ``requires_grad`` and the mode of training.
-    Turn masks over (``~mask``): in ours True means "may attend". Ours has the batch first
-    whatever ``batch_first`` is. A norm without gain or bias becomes one with a gain of 1 or
-    a bias of 0 that is not trained.
+    Parameters are copied with their dtype, device and ``requires_grad``, and ours is in the
+    same mode, train or eval. Invert masks (``~mask``): in ours True means "may attend". Ours
+    takes the batch first whatever ``batch_first`` is. A norm without gain or bias becomes one
+    with a gain of 1 or a bias of 0 that is not trained.
 
     Args:
-        theirs: the module of torch, of exactly one of these types
+        theirs: a torch module of exactly one of these types
         config: for ``nn.Transformer`` only, the sizes, which must be those of ``theirs``;
             vocabularies, max_len and pad_id are free
         attention: as in `MultiHeadAttention`
         norm: the class of the norms, `LayerNorm` or ``nn.LayerNorm``
 
     Raises:
-        ValueError: theirs does what ours cannot: kdim or vdim, add_bias_kv, add_zero_attn,
-            another activation than ReLU, different probabilities of dropout in a layer, no
-            layers; or a size in config differs
-        TypeError: theirs is of another type, as a subclass is, which may compute something
-            else; or config is missing, or given for a part
+        ValueError: theirs has what ours lacks: its own kdim or vdim, add_bias_kv,
+            add_zero_attn, an activation other than ReLU, or different dropout probabilities
+            in one layer; or it has no layers, or a size in config differs
+        TypeError: theirs is of another type (also a subclass, which may compute something
+            else); or config is missing for an ``nn.Transformer``, or given for a part of one
 
     >>> theirs = nn.MultiheadAttention(12, 3, batch_first=True)
     >>> x = torch.ones(2, 5, 12)
@@ -78,17 +78,17 @@ def from_torch(
 
 
 def to_torch(ours: nn.Module) -> Any:
-    """Make torch's module with the numbers of ours; the inverse of `from_torch`.
+    """Convert our module to torch's, with equal parameters; the inverse of `from_torch`.
 
-    Torch's has ``batch_first=True``. Turn masks over (``~mask``): in torch's True means
+    Torch's has ``batch_first=True``. Invert masks (``~mask``): in torch's True means
     "blocked". An ``nn.Transformer`` has neither embeddings nor positions nor an output
-    matrix: those of a `Transformer` stay in ours.
+    matrix: those of a `Transformer` are left out.
 
     Args:
-        ours: of exactly one of the types that `from_torch` makes
+        ours: a module of exactly one of the types that `from_torch` makes
 
     Raises:
-        ValueError: ours does what torch's cannot: an attention function of its own, or a
+        ValueError: ours has what torch's lacks: another attention function, or a
             norm that is neither `LayerNorm` nor ``nn.LayerNorm``
         TypeError: ours is of another type
 

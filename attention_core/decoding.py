@@ -1,8 +1,8 @@
-"""From a trained model to a sentence: greedy and beam search, with and without a cache.
+"""Greedy decoding and beam search, with and without a cache.
 
-What decoding may write: any token but PAD and BOS, which never stand inside a sentence.
-EOS ends a sentence and is not returned. If one id has two roles, EOS has the first say: a
-model whose EOS is also its PAD or BOS can still end.
+Decoding may generate any token but PAD and BOS, which never occur inside a sentence. EOS
+ends a sentence and is not returned. If one id has two roles, the role of EOS comes first: a
+model whose EOS is also its PAD or BOS can still end a sentence.
 """
 
 import math
@@ -18,7 +18,7 @@ from attention_core.masks import padding_mask
 
 
 class Translator(Protocol):
-    """What decoding needs of a model; `Transformer` has it."""
+    """What decoding needs of a model; `Transformer` and `RecurrentTranslator` have it."""
 
     config: Any  # with pad_id, max_len and, to check ids early, tgt_vocab_size
 
@@ -42,7 +42,7 @@ def greedy_decode(
     """Take the likeliest token at every step until EOS; PAD and BOS are never taken.
 
     The model is used as it is: call ``model.eval()`` first. Decoding stops when every
-    sentence has ended, or at ``max_len`` tokens, or where the model's own ``max_len`` ends.
+    sentence has ended, or at ``max_len`` tokens, or at the model's own ``max_len``.
 
     Args:
         eos_id: the token that ends a sentence; None if none does
@@ -50,7 +50,7 @@ def greedy_decode(
 
     Shape:
         src: ids (B, S)
-        returns: ids (B, longest result), without BOS and EOS, filled up with pad_id; int32
+        returns: ids (B, longest result), without BOS and EOS, padded with pad_id; int32
             if src is, else int64
 
     Raises:
@@ -91,7 +91,7 @@ def greedy_decode(
 
 
 def normalised_score(log_probability: float, length: int, alpha: float) -> float:
-    """Divide log P by ((5 + length) / 6) ** alpha, so that long results can compete.
+    """Divide log P by ((5 + length) / 6) ** alpha, so that long results are not penalised.
 
     Args:
         length: number of generated tokens, EOS counted, BOS not
@@ -99,7 +99,7 @@ def normalised_score(log_probability: float, length: int, alpha: float) -> float
 
     Raises:
         ValueError: length is negative, or alpha is so large, or so far below 0, that the
-            divisor is no number between 1e-300 and 1e300
+            divisor is not between 1e-300 and 1e300
         TypeError: length is not an int, or alpha is not a number
 
     Source: Wu et al. 2016 (GNMT), equation (14). The book's chapter 10 searches without it.
@@ -138,23 +138,23 @@ def beam_search(
     patience: float = 1.0,
     use_cache: bool = True,
 ) -> Tensor:
-    """Follow the ``beam_size`` likeliest beginnings and return the best complete sentence.
+    """Keep the ``beam_size`` likeliest hypotheses at each step and return the best one.
 
-    A hypothesis ends when its EOS is among the ``beam_size`` likeliest continuations of
-    its sentence; PAD and BOS are never among them. A sentence is done when
-    ``patience * beam_size`` hypotheses have ended, or when no running one can still win; its
-    result has the best `normalised_score`, each at its own length. Log P is the sum of the
-    log-softmax of all the model's logits, those of PAD and BOS included. If none ends within
-    ``max_len`` tokens, the likeliest beginning is returned. With ``beam_size=1`` this is
-    `greedy_decode`.
+    A hypothesis ends when its EOS is among the ``beam_size`` likeliest continuations of all
+    hypotheses of its sentence; PAD and BOS are never among them. A sentence is done when
+    ``patience * beam_size`` hypotheses have ended, or when no running one can still win. Its
+    result is the ended hypothesis with the best `normalised_score` at its own length. Log P
+    is the sum of the log-softmax of all the model's logits, those of PAD and BOS included.
+    If no hypothesis ends within ``max_len`` tokens, the likeliest running one is returned.
+    With ``beam_size=1`` this is `greedy_decode`.
 
     Args:
         eos_id: the token that ends a sentence; None if none does
-        beam_size: number of beginnings kept per sentence
+        beam_size: number of hypotheses kept per sentence
         length_penalty: alpha of `normalised_score`
-        patience: with 1, as is common, a few unlikely ends may stop the search one step
-            before a better sentence; with ``math.inf`` a search goes on until no running
-            hypothesis can win
+        patience: with 1, as is common, a few unlikely hypotheses that end may stop the
+            search one step before a better one ends; with ``math.inf`` the search goes on
+            until no running hypothesis can win
         use_cache: as in `greedy_decode`
 
     Shape:
@@ -187,7 +187,7 @@ def beam_search(
     memory_mask = padding_mask(ids, pad_id).repeat_interleave(K, dim=0)
     tokens = ids.new_full((B, K, 1), bos_id)
     running = torch.full((B, K), -torch.inf, device=ids.device)
-    running[:, 0] = 0.0  # all beams begin alike; one of them is enough
+    running[:, 0] = 0.0  # all beams begin equal, so only one is used
     results = [ids.new_empty(0)] * B
     best = [-math.inf] * B
     num_ended = [0] * B
@@ -205,7 +205,7 @@ def beam_search(
             _length_factor("length_penalty", length_penalty, n)
             for n in (length, min(length + 1, limit))
         )
-        # Half precision would make unequal sums equal; double stays double.
+        # In half precision unequal sums could become equal; float64 stays float64.
         precise = torch.promote_types(logits.dtype, torch.float32)
         steps = torch.log_softmax(logits, dim=-1, dtype=precise)
         # Sums are NaN where a logit is NaN or +inf, or all are -inf.
@@ -216,9 +216,9 @@ def beam_search(
             broken = going.flatten() & ~(logits.amax(dim=-1) < torch.inf)
             if broken.any():
                 raise _no_choice(length, broken, logits, beam_size=K)
-            sums.masked_fill_(sums.isnan(), -torch.inf)  # nothing goes on from there
+            sums.masked_fill_(sums.isnan(), -torch.inf)  # no hypothesis continues from there
         sums = sums.view(B, K * V)
-        # Each beam has one EOS, so 2K candidates hold at least K that go on.
+        # Each beam has one EOS, so at least K of 2K candidates continue.
         scores, flat = _first_topk(sums, min(2 * K, K * V))
         beams, choices = flat // V, flat % V
         ends = choices == end
@@ -238,7 +238,7 @@ def beam_search(
             if likeliest == best[b] == -math.inf:
                 row = torch.arange(B * K, device=ids.device) == b * K
                 raise _no_choice(length, row, logits, beam_size=K)
-            # log P only falls, so this is the best that a running hypothesis can reach.
+            # log P can only fall, so no running hypothesis can reach a better score than this.
             reach = max(likeliest / after, likeliest / last)
             done[b] = done[b] or num_ended[b] >= patience * K or reach <= best[b]
         if all(done):
@@ -252,7 +252,7 @@ def beam_search(
 
 
 def _first_topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Like ``x.topk(k)``, but of equal numbers the first is taken, as argmax does.
+    """Return ``x.topk(k)``, but of equal numbers take the first, as argmax does.
 
     Shape: (B, N) -> values (B, k) in falling order, indices (B, k)
     """
@@ -266,9 +266,9 @@ def _first_topk(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _forbid(logits: Tensor, pad_id: int, bos_id: int, eos_id: int | None) -> Tensor:
-    """What to add to logits: -inf for tokens that are never written, else 0.
+    """Return the mask to add to logits: -inf for tokens that are never generated, else 0.
 
-    Adding keeps a NaN, and makes one of +inf, so that neither can hide at PAD or BOS.
+    NaN - inf and inf - inf are NaN, so a NaN or +inf at PAD or BOS is still detected.
 
     Shape: logits (..., V) -> (V,)
     """
@@ -281,7 +281,10 @@ def _forbid(logits: Tensor, pad_id: int, bos_id: int, eos_id: int | None) -> Ten
 
 
 def _no_choice(step: int, broken: Tensor, logits: Tensor, beam_size: int = 1) -> ValueError:
-    """The error for the first broken row. Shape: broken (B * K,), logits (B * K, V)."""
+    """Return the error for the first broken row.
+
+    Shape: broken (B * K,), logits (B * K, V)
+    """
     row = int(broken.nonzero()[0])
     top = logits[row].amax().item()  # NaN if any logit is
     given = "-inf for all of them" if top < math.inf else str(top)
@@ -296,7 +299,7 @@ def _check_arguments(
 ) -> tuple[Tensor, torch.dtype]:
     """Return src as int64, and the dtype of the result.
 
-    A dtype of 8 or 16 bits holds the ids of this source, but perhaps not all of the target.
+    An 8- or 16-bit dtype of the source could be too small for the target's ids.
     """
     ids = to_int64("src", src)
     _checks.check_count("bos_id", bos_id, minimum=0)

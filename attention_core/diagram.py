@@ -1,7 +1,7 @@
 """A drawing of the whole `Transformer`, with the shapes of one config written into it.
 
 Needs matplotlib (``pip install "attention-core[plot]"``), like `plotting`, whose fonts and
-colours it has; the rest of the package never imports this module.
+colours it uses; the rest of the package never imports this module.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from matplotlib.path import Path
 from attention_core import plotting
 from attention_core.transformer import TransformerConfig
 
-# The page is measured in inches, and everything on it is placed by hand. The letters are
-# as large as two columns allow, for a phone shows the page at half its size.
+# Lengths are in inches, and positions are set by hand. The font is as large as two columns
+# allow, because a phone shows the page at half its size.
 _FONT = 15.0  # points
 _BOX = 2.5  # the width of a box
-_LEFT, _RIGHT = 1.57, 4.83  # the middles of the encoder and of the decoder
-_DETOUR = 1.4  # from a middle to its residuals, which run outside the boxes
-_BAND = 1.52  # and to the ends of the grey band behind a stack
-_MEMORY = 3.2  # where the memory comes down to the decoder, between the bands
+_LEFT, _RIGHT = 1.57, 4.83  # the centres of the encoder and of the decoder
+_DETOUR = 1.4  # from a centre to the residual lines outside the boxes
+_BAND = 1.52  # from a centre to the edges of the grey band behind a stack
+_MEMORY = 3.2  # where the memory's line runs down, between the bands
 
 
 def draw_transformer(
@@ -31,21 +31,21 @@ def draw_transformer(
 ) -> Figure:
     """Draw encoder and decoder, with the shapes they have for one source and one target.
 
-    To be read from the bottom up, like figure 1 of the paper. Shapes are those of one
-    sentence, and of one head where weights are meant. Boxes in a tint of the weights'
-    colour mix tokens; those in a tint of the query's treat each token alone. With
+    The drawing reads from the bottom up, like figure 1 of the paper. Shapes are those of
+    one sentence; shapes of weights are those of one head. Boxes in a tint of the weights'
+    colour mix tokens; boxes in a tint of the query's colour treat each token alone. With
     ``config.tie_embeddings`` an E marks the three places that share one table. A row of
-    tokens that is too long loses its middle.
+    tokens that is too long is shortened in the middle.
 
     Args:
         config: the sizes; with ``norm_first`` the norms stand where pre-norm has them
         source: S tokens
-        target: L + 1 tokens, BOS and EOS among them; all but the last are read, all but
-            the first are to be said, as in `shift_targets`
+        target: L + 1 tokens, BOS and EOS among them; all but the last are the decoder's
+            input, all but the first are its labels, as in `shift_targets`
 
     Raises:
-        ValueError: source has no token, target has fewer than two, or more than
-            config.max_len tokens would have to be read
+        ValueError: source has no token, target has fewer than two, or source or the
+            decoder's input has more than config.max_len tokens
 
     Source: Vaswani et al. 2017, figure 1.
 
@@ -96,7 +96,7 @@ def draw_transformer(
 
 
 class _Page:
-    """Paper whose units are inches, in the colours of the style that is in use."""
+    """A page measured in inches, in the colours of the current style."""
 
     def __init__(self) -> None:
         self.figure = Figure()
@@ -121,28 +121,28 @@ class _Page:
             self.colors[tint] = to_hex((r, g, b))
 
     def finish(self, height: float) -> None:
-        """Cut the paper to its height."""
+        """Set the final height of the page."""
         self.figure.set_size_inches(plotting.WIDTH, height)
         self.ax.set(xlim=(0, plotting.WIDTH), ylim=(0, height))
 
     def write(
         self, x: float, y: float, text: str, width: float, *, role: str = "ink", ha: str = "center"
     ) -> None:
-        """Put text around a point, in smaller letters if it were wider than ``width``."""
+        """Write text at a point, in a smaller font if it would be wider than ``width``."""
         label = self.ax.text(x, y, text, ha=ha, va="center", size=_FONT, parse_math=False)
         label.set(color=self.colors[role], zorder=4)
         wide = self.width(text)
         label.set_fontsize(_FONT * min(1.0, width / wide))
 
     def width(self, text: str) -> float:
-        """How wide a text is in letters of the usual size."""
+        """Return the width of a text in the usual font size."""
         label = self.figure.text(0, 0, text, size=_FONT, parse_math=False)
         wide = label.get_window_extent(self.renderer).width / self.figure.dpi
         label.remove()
         return max(float(wide), 1e-9)  # an empty text has no width
 
     def row(self, x: float, y: float, tokens: Sequence[str]) -> None:
-        """Tokens side by side; long ones lose their end, and a long row loses its middle."""
+        """Write tokens side by side; shorten long ones at the end, a long row in the middle."""
         tokens = [token if len(token) <= 16 else f"{token[:15]}…" for token in tokens]
         shown, kept = tokens, min(len(tokens) - 1, 40)
         while kept > 1 and (len(shown) > 42 or self.width(" ".join(shown)) > 2 * _BAND):
@@ -151,7 +151,7 @@ class _Page:
         self.write(x, y, " ".join(shown), 2 * _BAND)
 
     def line(self, *points: tuple[float, float], role: str = "ink", head: bool = False) -> None:
-        """Straight lines from point to point, with or without an arrow's head."""
+        """Draw straight lines from point to point, with or without an arrowhead."""
         self.ax.add_patch(
             FancyArrowPatch(
                 path=Path(points),
@@ -165,7 +165,7 @@ class _Page:
         )
 
     def box(self, x: float, y: float, width: float, height: float, tint: str) -> None:
-        """A box around a point."""
+        """Draw a box around a point."""
         self.ax.add_patch(
             FancyBboxPatch(
                 (x - width / 2, y - height / 2),
@@ -179,13 +179,13 @@ class _Page:
         )
 
     def badge(self, x: float, y: float) -> None:
-        """The mark of what shares the table E."""
+        """Draw the mark of a part that shares the table E."""
         colors = {"fc": self.colors["paper"], "ec": self.colors["ink"]}
         self.ax.add_patch(Circle((x, y), 0.15, zorder=4, **colors))
         self.write(x, y - 0.01, "E", 0.2)
 
     def explain(self, y: float, config: TransformerConfig) -> None:
-        """What the tints and the E mean, in the corner that the encoder leaves free."""
+        """Draw the legend of tints and E, in the corner that the encoder leaves free."""
         for tint, meaning in (("mixes", "mixes tokens"), ("alone", "each token alone")):
             self.box(0.3, y, 0.4, 0.26, tint)
             self.write(0.65, y, meaning, 2.5, ha="left")
@@ -197,14 +197,14 @@ class _Page:
 
 
 class _Column:
-    """One half of the machine, drawn upwards; ``y`` is where the stream has arrived."""
+    """The encoder or the decoder, drawn upwards; ``y`` is the height reached so far."""
 
     def __init__(self, page: _Page, config: TransformerConfig, x: float, *, side: int) -> None:
         self.page, self.config, self.x, self.side = page, config, x, side
         self.y = self.bottom = 0.0
 
     def box(self, text: str, tint: str = "paper", *, gap: float, shared: bool = False) -> float:
-        """Go up by ``gap`` to a box, and to its upper edge. Returns the height of its middle."""
+        """Draw a box, ``gap`` above ``y``, and move ``y`` to its top; return its middle."""
         height = 0.68 if "\n" in text else 0.42
         low = self.y + gap
         self.page.line((self.x, self.y), (self.x, low), head=True)
@@ -216,7 +216,7 @@ class _Column:
         return middle
 
     def begin(self, tokens: Sequence[str], caption: str) -> None:
-        """The tokens that are read, and their embedding; then the band of the stack begins."""
+        """Draw the input tokens and their embedding, and begin the band of the stack."""
         self.page.row(self.x, 0.5, tokens)
         self.page.write(self.x, 0.22, caption, 2 * _BAND)
         self.y = 0.64
@@ -229,7 +229,7 @@ class _Column:
         self.page.write(self.x + 0.1, self.y - 0.1, shape, 1.2, ha="left")
 
     def sublayer(self, text: str, tint: str, *, gap: float, ports: Sequence[str] = ()) -> float:
-        """A sublayer between its norm and the residual. Returns the height of its middle."""
+        """Draw a sublayer with its norm and residual; return the height of its middle."""
         pre, fork = self.config.norm_first, self.y + 0.2
         if pre:
             self.box("norm", "alone", gap=0.42)
@@ -256,7 +256,7 @@ class _Column:
         self.sublayer(f"feed-forward\n{d} → {d_ff} → {d}", "alone", gap=0.42)
 
     def end_stack(self, name: str) -> None:
-        """The norm that ends a pre-norm stack; and the band behind it, with its name."""
+        """Draw the final norm of a pre-norm stack, and the band behind it, with its name."""
         top, left = self.y + 0.12, self.x - _BAND
         corner, height = (left, self.bottom), top - self.bottom
         band = Rectangle(corner, 2 * _BAND, height, fc=self.page.colors["band"], zorder=1)
@@ -267,7 +267,7 @@ class _Column:
             self.box("norm", "alone", gap=0.45)
 
     def end(self, tokens: Sequence[str], caption: str) -> None:
-        """The tokens that are to be said."""
+        """Draw the labels, the tokens that the decoder is to predict."""
         self.page.line((self.x, self.y), (self.x, self.y + 0.32), head=True)
         self.page.row(self.x, self.y + 0.48, tokens)
         self.page.write(self.x, self.y + 0.76, caption, 2 * _BAND)

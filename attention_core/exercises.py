@@ -9,16 +9,16 @@ from torch import Tensor
 
 
 def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Make a function that checks an answer reply in sentences only.
+    """Wrap a function that checks an answer, so that it replies in sentences only.
 
-    - The dots of the exercise mean "not yet".
+    - The placeholder ``...`` of the exercise means that there is no answer yet.
     - An answer of a form that the check did not expect, two numbers instead of three for
-      example, becomes a sentence instead of a traceback.
-    - Arrays of numpy may be given, and be returned by a function that is the answer, in any
-      precision: the check sees numbers or tensors.
-    - Whatever the check says, an answer is not right if it, or what it returns when it is a
-      function, holds NaN, infinities, complex numbers or nothing at all, or if it has an axis
-      of length 1 in front, which broadcasting would hide from the check.
+      example, gives a sentence instead of a traceback.
+    - NumPy arrays of any precision are accepted, also as results of a function that is the
+      answer: the check gets numbers or tensors.
+    - Whatever the check says, an answer, or the result of a function that is the answer, is
+      not right if it is empty or holds NaN, infinities or complex numbers. Nor is it right
+      with a first axis of length 1, which broadcasting would hide from the check.
 
     >>> @checker
     ... def check(answer):
@@ -54,7 +54,7 @@ def _is_function(answer: Any) -> bool:
 
 
 def _listening(function: Callable[..., Any], seen: list[Any]) -> Callable[..., Any]:
-    """The function, whose results are noted in ``seen`` and handed on as tensors."""
+    """Wrap the function: its results are added to ``seen`` and returned as tensors."""
 
     @wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -69,14 +69,14 @@ def _listening(function: Callable[..., Any], seen: list[Any]) -> Callable[..., A
 
 
 def _without_numpy(answer: Any) -> Any:
-    """An array as a tensor, and one of no axes as a number; all else as it is."""
+    """Return a NumPy array as a tensor, or as a number if it has no axes; all else as it is."""
     if type(answer).__module__ != "numpy":
         return answer
     return answer.item() if answer.ndim == 0 else torch.as_tensor(answer)
 
 
 def _problem(answer: Any) -> str | None:
-    """What makes an answer wrong whatever was asked; None if nothing does."""
+    """Return what makes an answer wrong whatever the question is, or None."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if not parts:
         return "the answer is empty"

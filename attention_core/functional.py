@@ -1,4 +1,4 @@
-"""Scores, weights, attention; splitting a width into heads and joining it again.
+"""Compute scores, weights and attention; split the width into heads and merge them.
 
 Equation (1) of "Attention Is All You Need" (section 3.2.1) in three functions, and
 the reshaping of its section 3.2.2 in two. No state, no flags, one result each.
@@ -51,13 +51,13 @@ def attention_scores(q: Tensor, k: Tensor) -> Tensor:
 
 
 def _scores(q: Tensor, k: Tensor) -> Tensor:
-    """The same without checks, and in float32 for half precision."""
+    """Compute `attention_scores` without checks, and in float32 for half precision."""
     q, k = _precision.wide(q), _precision.wide(k)
     return (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Turn scores into weights that are positive and add up to 1 along the last axis.
+    """Turn scores into weights of at least 0 that add up to 1 along the last axis.
 
     A blocked entry gets weight 0, whatever its score, NaN and infinity included. A row in
     which nothing may be attended gets zeros, not NaN, in every dtype and on every device.
@@ -83,15 +83,17 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def _block_(scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Put -inf, in place, where the mask forbids; return also which rows it forbids wholly.
+    """Write -inf in place where the mask blocks; return also which rows are wholly blocked.
 
     exp(-inf) is exactly 0 in every dtype. A row of nothing but -inf would become NaN, and
-    so would its gradient, so an empty row gets scores of 0; what comes of it is zeroed.
+    so would its gradient. So a wholly blocked, "empty" row gets scores of 0, and the caller
+    sets its result to 0.
     """
     empty = ~mask.any(dim=-1, keepdim=True)
     fill = empty.to(scores.dtype).log()  # log 1 = 0 in an empty row, log 0 = -inf elsewhere
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        # Inside a transform of torch.func: vmap cannot write into a tensor without its axis.
+        # Inside a transform of torch.func: vmap cannot write in place to a tensor without
+        # the mapped axis.
         return torch.where(mask, scores, fill), empty
     # Softmax gives an entry of weight 0 a gradient of 0 by itself, so autograd need not
     # know of the filling: that saves a pass over L·S numbers in the backward pass.
@@ -134,13 +136,13 @@ def scaled_dot_product_attention(
     """Compute each query's weighted mean of the values: softmax(q kᵀ / √d_k) v.
 
     Equal to ``torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)`` for a bool
-    mask, by the explicit formula: `attention_weights` times ``v``. Torch's further options
-    have no argument here. Its ``attn_mask`` is ``mask``; instead of ``is_causal=True`` pass
+    mask, by the explicit formula: `attention_weights` times ``v``. Torch's other options
+    have no argument here. Its ``attn_mask`` is our ``mask``; instead of ``is_causal=True`` pass
     `causal_mask`, and instead of ``scale=s`` multiply q by s · √d_k.
 
     A blocked key does not change the result, NaN and infinity included: its score is
     replaced. A blocked value gets weight 0, so any finite number in it does nothing, but
-    0 · NaN and 0 · ∞ are NaN. So are gradients that meet such a key or value. Torch's
+    0 · NaN and 0 · ∞ are NaN. So are gradients through such a key or value. Torch's
     fused function differs in one point: it may add -∞ to the scores of blocked keys, and
     then NaN or infinity in a blocked *key* can make the result NaN, too. Overwrite such
     numbers before the call.
@@ -151,9 +153,9 @@ def scaled_dot_product_attention(
 
     Shape:
         q: (..., L, d_k)    k: (..., S, d_k)    v: (..., S, d_v)
-        mask: bool, True = may attend; broadcastable to (..., L, S), last axes first, as in
-            torch: a mask for each sentence, (B, L, S), needs an axis for heads before it
-            fits q of (B, H, L, d_k)
+        mask: bool, True = may attend; broadcastable to (..., L, S), aligned at the last axes
+            as in torch: for q of shape (B, H, L, d_k), a mask for each sentence, (B, L, S),
+            needs an axis for heads
         returns: (..., L, d_v); zeros for a query that may attend to nothing
 
     Raises:
@@ -180,7 +182,7 @@ def scaled_dot_product_attention(
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
     output = weights @ v
-    # Zeroing the outputs of empty rows costs L·d_v numbers, their weights would cost L·S.
+    # Zeroing the outputs of empty rows writes L·d_v numbers, their weights would be L·S.
     return output if empty is None else output.masked_fill(empty, 0.0)
 
 

@@ -17,7 +17,7 @@ from attention_core.functional import AttentionFunction, scaled_dot_product_atte
 
 
 class FeedForward(nn.Module):
-    """Compute max(0, x W₁ + b₁) W₂ + b₂, for each position alone.
+    """Compute max(0, x W₁ + b₁) W₂ + b₂, for each position separately.
 
     Args:
         d_model: width in and out
@@ -61,10 +61,11 @@ class FeedForward(nn.Module):
 class LayerNorm(nn.Module):
     """Bring each token's numbers to mean 0 and variance 1, then apply a gain and a bias.
 
-    The variance divides by the width, not by one less, and ``eps`` stands under the root:
-    outside it, the root of 0, whose slope is infinite, would turn the gradient of a
-    constant token into nan. In half precision, mean and variance are computed in float32:
-    a square leaves the range of float16 from 256 on. Equal to torch's.
+    The variance is the sum of squares divided by the width, not by the width less 1. ``eps``
+    is added under the root: outside it, the gradient of a constant token would be NaN,
+    because the root has an infinite slope at 0. For half precision, mean and variance are
+    computed in float32: the square of 256 already overflows float16. The result equals
+    that of torch's norm.
 
     Args:
         d_model: width
@@ -103,7 +104,7 @@ class LayerNorm(nn.Module):
 
 
 class _Residual(nn.Module):
-    """How a sublayer is added to its input, with a norm before or after."""
+    """Add the output of a sublayer to its input, with a norm before or after."""
 
     def __init__(self, dropout: float, norm_first: bool) -> None:
         super().__init__()
@@ -121,7 +122,7 @@ class _Residual(nn.Module):
 
 
 class _Layer(_Residual):
-    """The parts of both layers."""
+    """The parts that encoder and decoder layer share."""
 
     has_memory: ClassVar[bool]
 
@@ -139,7 +140,7 @@ class _Layer(_Residual):
         super().__init__(dropout, norm_first)
         _checks.check_callable("norm", norm)
         options: Any = {"dropout": dropout, "attention": attention}
-        # The order of the parts is that of the state dict, and of the random numbers.
+        # The order of the parts fixes the order of the state dict and of the random numbers.
         self.self_attention = MultiHeadAttention(d_model, num_heads, **options)
         if self.has_memory:
             self.cross_attention = MultiHeadAttention(d_model, num_heads, **options)
@@ -159,7 +160,7 @@ class EncoderLayer(_Layer):
             as in torch (the paper has the last of the three)
         norm_first: norm before each sublayer instead of after its residual
         attention: as in `MultiHeadAttention`
-        norm: makes a norm for a width; ``torch.nn.LayerNorm`` is the fused alternative
+        norm: called with a width, makes a norm; ``torch.nn.LayerNorm`` is the fused one
 
     Shape:
         x: (B, S, d_model)
@@ -215,7 +216,7 @@ class DecoderLayer(_Layer):
         memory_mask: Tensor | None = None,
         cache: LayerCache | None = None,
     ) -> Tensor:
-        """With a ``cache``, x holds the new tokens only, and tgt_mask spans (L, so far + L)."""
+        """With a ``cache``, x holds the new tokens only; tgt_mask is (L, tokens so far + L)."""
         own = cache.self_attention if cache else None
         cross = cache.cross_attention if cache else None
         x = self.add(

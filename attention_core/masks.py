@@ -2,7 +2,7 @@
 
 Combine masks with ``&``: ``padding_mask(ids, pad_id) & causal_mask(L)`` has shape
 (B, 1, L, L). For ``torch.nn.MultiheadAttention``, where True means the opposite,
-hand over ``~mask``.
+pass ``~mask``.
 """
 
 import torch
@@ -39,9 +39,9 @@ def causal_mask(length: int, *, device: torch.device | str | None = None) -> Ten
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     """Let every query attend to real tokens and not to padding (True = may attend).
 
-    The mask is about keys and the same for all heads and queries. Rows of padded *queries*
-    still hold weights; the next layer and the decoder skip these rows by this mask, the
-    loss by their labels.
+    The mask applies to keys and is the same for all heads and queries. The rows of padded
+    *queries* still hold weights. In the next layer and in the decoder this mask hides the
+    tokens of these rows as keys; the loss ignores them by their labels.
 
     Args:
         pad_id: the id of padding; one that occurs nowhere, such as -100, hides nothing

@@ -34,7 +34,7 @@ def feed_forward_parameters(d_model: int, d_ff: int) -> int:
 
 
 def encoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
-    """Count one attention, one feed-forward, two norms: 12d² + 13d for d_ff = 4d.
+    """Count the parameters of an encoder layer, with two norms: 12d² + 13d for d_ff = 4d.
 
     Args:
         d_ff: inner width; 4 d_model unless given
@@ -51,7 +51,7 @@ def encoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
 
 
 def decoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
-    """Count two attentions, one feed-forward, three norms: 16d² + 19d for d_ff = 4d.
+    """Count the parameters of a decoder layer, with three norms: 16d² + 19d for d_ff = 4d.
 
     See chapter 9 of the book.
 
@@ -66,7 +66,7 @@ def decoder_layer_parameters(d_model: int, d_ff: int | None = None) -> int:
 def transformer_parameters(config: TransformerConfig) -> int:
     """Count the parameters of a `Transformer` with this config.
 
-    A tied matrix counts once; sinusoidal positions are no parameters.
+    A tied matrix counts once; sinusoidal positions have no parameters.
 
     See chapter 9 of the book.
 

@@ -45,9 +45,9 @@ ROLE_COLORS_DARK = {
 INK, PAPER = "#1B1B1B", "#FFFFFF"
 INK_DARK, PAPER_DARK = "#E6E6E6", "#121212"
 
-# Both maps stay light enough for black numbers, also when the site's dark theme turns
-# the picture over (tested): a map that went on to dark would have a middle on which
-# neither black nor white is legible in both themes.
+# Both maps stay light enough for black numbers, also when the site's dark theme inverts
+# the picture (tested). A map that ended dark would have middle tones on which neither
+# black nor white is legible in both themes.
 #: For numbers from 0 upwards: white to a light shade of the weights' colour.
 SEQUENTIAL: Colormap = LinearSegmentedColormap.from_list(
     "book_sequential", ["#FFFFFF", "#E9C6DB", "#C97CAC"]
@@ -77,7 +77,7 @@ def _chinese_font() -> str | None:
 
 
 def use_book_style(*, dark: bool = False) -> None:
-    """Draw all further pictures in the book's look, on paper white or on a dark page.
+    """Draw all further pictures in the book's style, on a white or a dark page.
 
     The book's own pictures are drawn light; its dark theme inverts them. ``dark=True``
     is for a dark notebook.
@@ -111,7 +111,7 @@ def use_book_style(*, dark: bool = False) -> None:
 
 
 def readable_labels(tokens: Sequence[str]) -> list[str]:
-    """The tokens as labels; a token that no installed font can draw becomes its position.
+    """Return the tokens as labels; one that no font can draw is named by its position.
 
     >>> readable_labels(["Your", "journey"])
     ['Your', 'journey']
@@ -145,8 +145,8 @@ def heatmap(
 
     Args:
         decimals: digits after the point in each cell
-        vmin, vmax: the numbers at the ends of the colour map; 0 and the largest number
-            unless given, or plus and minus the largest size if ``diverging``
+        vmin, vmax: the numbers at the ends of the colour map; unless given, 0 (minus the
+            largest absolute value if ``diverging``) and the largest absolute value
 
     Raises:
         ValueError: table does not have two axes, or its shape does not fit the labels
@@ -182,7 +182,7 @@ def heatmap(
     roles = ROLE_COLORS_DARK if dark else ROLE_COLORS
     ax.set_xlabel("key", color=roles["key"])
     ax.set_ylabel("query", color=roles["query"])
-    # Names above the columns, as one reads a table.
+    # Names above the columns, as in a table.
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.tick_params(length=0, labelrotation=0)
@@ -191,10 +191,10 @@ def heatmap(
 
 
 def show(fig: Figure, *, alt: str) -> None:
-    """Display a finished figure once, sharp, with a sentence for those who cannot see it.
+    """Display a finished figure once, at twice its size in pixels, with alternative text.
 
-    The sentence travels with the picture: it is the output's plain text, so a terminal
-    prints it and the chapter's verification compares it.
+    The alternative text is also the plain text of the output, so a terminal prints it and
+    the chapter's verification compares it.
 
     Raises:
         ValueError: alt is shorter than 20 characters

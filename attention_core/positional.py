@@ -1,4 +1,4 @@
-"""How attention learns the order of tokens: sinusoids and their rotation, or learned vectors.
+"""Positional encodings: sinusoids with their rotation, and learned vectors.
 
 Attention treats its input as a set. Either of these modules adds to each token a vector
 that depends on its position only. Sines are computed in float64 on the CPU, then rounded
@@ -15,7 +15,10 @@ from attention_core import _checks
 
 
 def _frequencies(d_model: int, base: float) -> Tensor:
-    """The angle per position of each sine: base^(-2i / d_model). Shape: (ceil(d_model / 2),)."""
+    """Compute the angle per position of each sine, base^(-2i / d_model).
+
+    Shape: (ceil(d_model / 2),)
+    """
     if isinstance(base, bool) or not isinstance(base, int | float):
         raise TypeError(f"base must be a number, got {type(base).__name__} {base!r}")
     if not 0 < base < math.inf:
@@ -25,11 +28,11 @@ def _frequencies(d_model: int, base: float) -> Tensor:
 
 
 def _placed(made: Tensor, dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
-    """Round to ``dtype`` first, then move; what is not given is torch's default."""
+    """Round to ``dtype`` first, then move to ``device``; torch's defaults unless given."""
     dtype = dtype or torch.get_default_dtype()
     if not dtype.is_floating_point:
         raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
-    device = torch.empty(0, device=device).device  # knows ``with torch.device(...)``, too
+    device = torch.empty(0, device=device).device  # also that of ``with torch.device(...)``
     return made.to(dtype).to(device)
 
 
@@ -44,8 +47,8 @@ def sinusoidal_encoding(
     """Compute the paper's table: PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(...).
 
     The angles are computed in float64 on the CPU and the table is rounded once, at the end:
-    in half precision position 257 would otherwise share its row with 256. For an odd width
-    the last sine stands without its cosine.
+    in bfloat16 position 257 would otherwise share its row with 256. For an odd width the last
+    sine has no cosine.
 
     Args:
         base: sets the wavelengths, from 2π to about 2π base
@@ -121,7 +124,7 @@ def sinusoidal_shift(
 
 
 class _Positions(nn.Module):
-    """What both modules share: add rows ``offset`` to ``offset + L`` of a table, then dropout."""
+    """Add rows ``offset`` to ``offset + L`` of a table, then apply dropout."""
 
     table: Tensor
 
@@ -158,11 +161,11 @@ class _Positions(nn.Module):
 
 
 class SinusoidalPositions(_Positions):
-    """Adds `sinusoidal_encoding`; nothing is learned.
+    """Add `sinusoidal_encoding`; nothing is learned.
 
     The table is a buffer that is not stored with the weights. Whenever the module moves to
-    another dtype or device, ``to_empty()`` included, it is computed anew in float64, so that
-    ``.half().float()`` leaves no rounding behind. A table that you assign yourself is moved
+    another dtype or device, ``to_empty()`` included, it is recomputed in float64, so that
+    ``.half().float()`` does not leave it rounded. A table that you assign yourself is moved
     like any buffer.
 
     See chapter 7 of the book.
@@ -185,7 +188,7 @@ class SinusoidalPositions(_Positions):
         self._computed = self.table
 
     def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> "SinusoidalPositions":
-        # torch's one way to convert, move or empty a module: .to, .half, .cuda, .to_empty.
+        # Torch converts, moves and empties a module by this method: .to, .half, .cuda, .to_empty.
         before = self.table
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.table is not before and before is self._computed:
@@ -198,14 +201,14 @@ class SinusoidalPositions(_Positions):
         self._computed = self.table
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        # load_state_dict(assign=True) brings parameters, and leaves this table on meta.
+        # load_state_dict(assign=True) replaces parameters, but leaves this table on meta.
         if self.table.device.type == "meta" and x.device.type != "meta":
             self._compute_table(self.table.dtype, x.device)
         return super().forward(x, offset)
 
 
 class LearnedPositions(_Positions):
-    """Adds a trained vector per position, as BERT does; has none beyond ``max_len``.
+    """Add a trained vector per position, as BERT does; there is none beyond ``max_len``.
 
     Args: as `SinusoidalPositions`.
 

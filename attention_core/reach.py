@@ -13,8 +13,8 @@ def reach_matrix(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
     Entry (i, j) is the largest change in any number of output i after token j was
     changed. It is exactly 0 where a mask, or a wrong reshape, keeps j from reaching i.
-    Each number of the token changes by another amount, because a norm would remove a
-    change that is the same for all.
+    Each number of the token changes by a different amount, because a norm would remove a
+    change that is the same in all numbers.
 
     Args:
         function: takes a tensor of x's shape and gives the same result for the same
@@ -60,7 +60,7 @@ def reach_matrix(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def _check_finite(name: str, result: Tensor) -> None:
-    """A NaN would hide a change: compared with anything, it is neither larger nor equal."""
+    """Check for NaN and infinity: NaN is neither above nor equal to 0, so it hides a change."""
     if not result.isfinite().all():
         bad = int((~result.isfinite()).sum())
         raise ValueError(f"{name} must be finite, got NaN or infinity in {bad} places")

@@ -18,11 +18,11 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
     The weights are those before dropout, so that each row sums to 1 (or to 0 if nothing
     may be attended); they are the same for the explicit and the fused function. A module
-    that runs several times keeps the weights of its last run. One that stands in the
-    model under several names is recorded under the first.
+    that runs several times keeps the weights of its last run. A module with
+    several names in the model is recorded under the first.
 
-    Blocks may be nested or overlap. Copies and pickles made inside a block are those of
-    the model as it was before, and record nothing.
+    Blocks may be nested or overlap. A copy or a pickle of the model that is made inside a
+    block equals one made before it, and records nothing.
 
     Yields:
         name of the module -> weights (B, H, L, S), without gradient; H = 1 for
@@ -45,12 +45,12 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
 
 def _recompute(result: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
-    """The weights of dot-product attention, which returns their mixture only."""
+    """Compute the weights of dot-product attention, which does not return them."""
     return attention_weights(q.detach(), k.detach(), mask)
 
 
 def _as_returned(result: Tensor, *_: Any, **__: Any) -> Tensor:
-    """The weights of additive attention, which are what was returned."""
+    """Return the weights of additive attention: the recorded method's own result."""
     return result.detach().unsqueeze(1)  # (B, 1, L, S)
 
 
@@ -64,7 +64,7 @@ class _Recorder:
     def __init__(self, function: Any, weights: Callable[..., Tensor]) -> None:
         self.function, self.weights = function, weights
         self.listeners: list[Callable[[Tensor], None]] = []
-        self.found: dict[str, Any] = {}  # what stood in its place, if anything
+        self.found: dict[str, Any] = {}  # the attribute that it replaces, if any
 
     def __call__(self, *arguments: Any, **options: Any) -> Tensor:
         result: Tensor = self.function(*arguments, **options)
@@ -95,7 +95,7 @@ def _listen(
 ) -> Callable[[], None]:
     """Record the calls of ``module.attribute``; returns a function that undoes this.
 
-    The recorder stands in the module's ``__dict__``, where it hides a method of the class
+    The recorder is put into the module's ``__dict__``, where it hides a method of the class
     or a submodule of that name. Blocks that overlap share it, and the last one to end
     leaves the ``__dict__`` as the first one found it.
     """

@@ -1,11 +1,11 @@
 """Translation before the Transformer: GRUs without attention (2014) and with it (2015).
 
-Both models read the source token by token and write the target token by token, from a
-*state* that every token changes. The model of 2014 summarises the source in one vector,
+Both models read the source token by token and write the target token by token, with a
+*state* that every token updates. The model of 2014 summarises the source in one vector,
 however long the source is. The model of 2015 reads it in both directions and keeps one
 vector per token; at each step of writing, `AdditiveAttention` mixes them, with the
-decoder's state as query. All else is the same in both, and the interface is
-`Transformer`'s: decoding, loss and recording take all three.
+decoder's state as query. Everything else is the same in both. The interface is that of
+`Transformer`, so decoding, loss and recording work with all three.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from attention_core.masks import padding_mask
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentConfig:
-    """The sizes of a `RecurrentTranslator`.
+    """Hold the sizes of a `RecurrentTranslator`.
 
     See chapter 11 of the book.
 
@@ -33,8 +33,8 @@ class RecurrentConfig:
         num_layers: GRU layers of the encoder, and of the decoder
         dropout: on embeddings, between layers and before the logits
         max_len: the longest source or target
-        pad_id: the token that stands for nothing, in source and target
-        attention: whether the decoder attends to every source token, or gets one vector
+        pad_id: the padding token of source and target
+        attention: whether the decoder attends to every source token, or gets one vector in all
 
     Raises:
         ValueError: a size is below 1, dropout is not between 0 and 1, pad_id is not in both
@@ -77,7 +77,7 @@ class RecurrentConfig:
 
 @dataclass
 class RecurrentCache:
-    """Holds the decoder's state after the target so far, one vector per layer and sentence.
+    """Hold the decoder's state after the target so far, one vector per layer and sentence.
 
     Unlike a `DecoderCache` it does not grow with ``length``, the number of tokens seen.
 
@@ -99,7 +99,7 @@ class RecurrentCache:
 
 
 class RecurrentTranslator(nn.Module):
-    """A GRU as encoder and a GRU as decoder; with ``config.attention``, attention between.
+    """Translate with a GRU encoder and a GRU decoder, with or without attention.
 
     At each target token y the decoder updates its state s from y and a context c, and
     computes the logits of the next token from all three::
@@ -110,8 +110,8 @@ class RecurrentTranslator(nn.Module):
     Without attention, c is one vector for the whole sentence: the last state of a GRU that
     reads it from left to right. With attention, one GRU reads from the left and one from
     the right, and c[i] is a weighted mean of their states, with s[i-1] as query.
-    The first state is tanh(W_s m + b), with m the first row of the memory: that one vector,
-    or the row at which reading from the right ends.
+    The first state is tanh(W_s m + b), with m the first row of the memory. Without attention
+    it is the only row; with attention it is the row where the GRU from the right ends.
 
     Sequences are padded on the right with ``config.pad_id``; padding is not read.
 
@@ -128,10 +128,11 @@ class RecurrentTranslator(nn.Module):
             assertion)
         TypeError: ids are not integers
 
-    Source: Sutskever et al. 2014 for the two halves; Cho et al. 2014 for GRUs and the one
-    context; Bahdanau et al. 2015, section 3 and appendix A, with attention. Simpler here:
-    the logits take tanh for maxout and the new state for the last one, the first state
-    takes both directions for one, and the GRU is torch's. The book's chapter 11.
+    Source: Sutskever et al. 2014 for encoder and decoder; Cho et al. 2014 for GRUs and the
+    single context; Bahdanau et al. 2015, section 3 and appendix A, for attention. Simplified
+    here: the logits use tanh instead of maxout, and the new state instead of the previous
+    one; the first state uses both directions instead of one; the GRU is torch's. The book's
+    chapter 11.
 
     >>> config = RecurrentConfig(src_vocab_size=11, tgt_vocab_size=13, attention=True)
     >>> src, tgt = torch.ones(2, 5, dtype=torch.long), torch.ones(2, 3, dtype=torch.long)
@@ -143,7 +144,7 @@ class RecurrentTranslator(nn.Module):
         super().__init__()
         self.config = config
         d, N = config.d_model, config.num_layers
-        # The GRU drops out between its layers and warns where there is nothing between.
+        # nn.GRU applies dropout between its layers, and warns if there is only one layer.
         options: dict[str, Any] = dict(
             num_layers=N, dropout=config.dropout if N > 1 else 0.0, batch_first=True
         )
@@ -171,11 +172,11 @@ class RecurrentTranslator(nn.Module):
         src = self._check_ids("src", src)
         S = src.shape[1]
         # Up to the last real token. A source of padding only is read as one padding token,
-        # because the GRU must read something.
+        # because the GRU needs at least one token.
         ends = torch.arange(1, S + 1, device=src.device) * (src != self.config.pad_id)
         lengths = ends.amax(dim=1).clamp(min=1)
         x: Tensor = self.dropout(embed("src", src, self.src_embedding))
-        if src.shape[0] == 0:  # which cannot be packed
+        if src.shape[0] == 0:  # an empty batch cannot be packed
             return x if self.attention else x[:, :1]
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
         states, last = self.encoder(packed)
@@ -246,7 +247,7 @@ class RecurrentTranslator(nn.Module):
         return self.decode(tgt, self.encode(src), padding_mask(src, self.config.pad_id))
 
     def new_cache(self) -> RecurrentCache:
-        """An empty cache for `decode`, good for one batch."""
+        """Return an empty cache for `decode`, to be used for one batch."""
         return RecurrentCache()
 
     def _first_state(self, memory: Tensor) -> Tensor:
@@ -257,7 +258,7 @@ class RecurrentTranslator(nn.Module):
     def _attend_and_step(
         self, y: Tensor, memory: Tensor, mask: Tensor | None, state: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Step through the tokens one by one: each query is the state after the last token.
+        """Step through the tokens one by one: each query is the state after the previous token.
 
         Shape:
             y: (B, L, d_model)    mask: (B, L, S)    state: (num_layers, B, d_model)
@@ -272,8 +273,8 @@ class RecurrentTranslator(nn.Module):
             step, state = self.decoder(torch.cat([y[:, i : i + 1], context], dim=-1), state)
             queries.append(query)
             states.append(step)
-        # All queries are known now. One more run gives all contexts, equal to the loop's, and
-        # `record_attention`, which keeps the last run, then has all rows.
+        # All queries are known now, so one more call computes all contexts, equal to the
+        # loop's. `record_attention` keeps the last call of a module, and so gets all rows.
         contexts = self.attention(torch.cat(queries, dim=1), memory, memory, mask)
         return contexts, torch.cat(states, dim=1), state
 

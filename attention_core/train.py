@@ -1,7 +1,7 @@
 """Train a model to translate dates: ``python -m attention_core.train --steps 2000``.
 
 The same under ``torchrun --nproc-per-node 2 -m attention_core.train ...``, where several
-processes share the work: through gloo on CPUs, through nccl on GPUs, one for each process.
+processes share the work, with gloo on CPUs or with nccl on GPUs, one GPU for each process.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--model", choices=MODELS, default="transformer")
     parser.add_argument("--d-model", type=_width, default=64, help="width (default: %(default)s)")
-    # There are always new examples, so nothing can be learned by heart.
+    # Examples are drawn anew for every batch, so there is little to overfit.
     parser.add_argument("--dropout", type=share, default=0.0, help="(default: %(default)s)")
     parser.add_argument("--label-smoothing", type=share, default=0.1, help="(default: %(default)s)")
     parser.add_argument(
@@ -145,8 +145,8 @@ def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
 def learning_rate(step: int, d_model: int, steps: int) -> float:
     """Return the paper's learning rate times the fraction of the run that is left.
 
-    In a run of minutes 1/√step hardly falls. The factor brings the rate to nearly 0 at the
-    end, where a high rate would keep the weights moving about.
+    In a run of minutes 1/√step does not fall far. The factor brings the rate to nearly 0 at
+    the end, where a high rate would keep the parameters moving.
 
     Raises:
         ValueError: step is below 1 or above steps, or d_model is below 1
@@ -196,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _check_files(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """What is written at the end is tried now: a run of hours must not fail to be saved."""
+    """Check now that the files can be written, so that no run of hours ends unsaved."""
     paths = {name: getattr(options, name) for name in ("checkpoint", "save")}
     for name, path in paths.items():
         if path is not None:
@@ -218,7 +218,7 @@ def _is_one_file(a: Path, b: Path) -> bool:
 
 
 class CannotResume(ValueError):
-    """The checkpoint is not one with which this run can go on."""
+    """The checkpoint does not fit this run, so the run cannot be resumed from it."""
 
 
 def train(options: argparse.Namespace, device: torch.device) -> None:
@@ -229,8 +229,8 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     same lines.
 
     Raises:
-        CannotResume: the checkpoint is no file of this command, or one of a run with other
-            settings; a ValueError
+        CannotResume: (a ValueError) the checkpoint was not written by this command, or
+            belongs to a run with other settings
 
     >>> options = arguments().parse_args(["--steps", "1", "--d-model", "4"])
     >>> train(options, torch.device("cpu"))  # doctest: +ELLIPSIS
@@ -293,7 +293,7 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
 def _resume(
     path: Path, settings: dict[str, Any], model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> tuple[int, list[float]]:
-    """Load the checkpoint, if it is of a run with these settings; returns step and losses."""
+    """Load the checkpoint, if it is of a run with these settings; return step and losses."""
     try:
         _, extras = read_saved(path, "save_training")
         if "settings" not in extras or "losses" not in extras:

@@ -17,7 +17,7 @@ from attention_core.positional import SinusoidalPositions
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """The sizes of a `Transformer`; the defaults are the paper's base model.
+    """Hold the sizes of a `Transformer`; the defaults are the paper's base model.
 
     Args:
         src_vocab_size, tgt_vocab_size: numbers of tokens
@@ -25,7 +25,7 @@ class TransformerConfig:
         num_layers: encoder layers, and decoder layers
         dropout: as in `EncoderLayer`, and on the sums of embedding and position
         max_len: the longest source or target
-        pad_id: the token that stands for nothing, in source and target
+        pad_id: the padding token of source and target
         norm_first: pre-norm layers, with one more norm after each stack
         tie_embeddings: one matrix embeds source and target and projects to logits
 
@@ -104,7 +104,7 @@ class _Stack(nn.Module):
 
 
 class Encoder(_Stack):
-    """A stack of `EncoderLayer`, with a final norm if ``norm_first``.
+    """Apply a stack of `EncoderLayer`, with a final norm if ``norm_first``.
 
     See chapter 9 of the book.
 
@@ -131,7 +131,7 @@ class Encoder(_Stack):
 
 
 class Decoder(_Stack):
-    """A stack of `DecoderLayer`, with a final norm if ``norm_first``.
+    """Apply a stack of `DecoderLayer`, with a final norm if ``norm_first``.
 
     See chapter 9 of the book.
 
@@ -141,7 +141,7 @@ class Decoder(_Stack):
         as `DecoderLayer`
 
     Raises:
-        ValueError: cache has been made for another number of layers
+        ValueError: cache was made for another number of layers, or holds another batch or memory
 
     >>> config = TransformerConfig(
     ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16
@@ -176,7 +176,7 @@ class Decoder(_Stack):
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder of the paper, from ids to logits.
+    """Compute logits from ids with the encoder-decoder of the paper.
 
     Args:
         config: the sizes
@@ -226,14 +226,14 @@ class Transformer(nn.Module):
         self.encoder = Encoder(config, attention=attention, norm=norm)
         self.decoder = Decoder(config, attention=attention, norm=norm)
         # With standard deviation 1 / √d_model, hidden states of variance 1 give logits of
-        # variance 1, so training starts near a loss of ln V also when the same matrix
-        # embeds; times √d_model the embeddings have variance 1, the size of the positions
-        # that are added to them.
+        # variance 1, so training starts near a loss of ln V, also with tied embeddings.
+        # Times √d_model the embeddings have variance 1, about the size of the positions that
+        # are added to them.
         for matrix in (self.src_embedding, self.tgt_embedding, self.output):
             nn.init.normal_(matrix.weight, std=config.d_model**-0.5)
 
     def encode(self, src: Tensor) -> Tensor:
-        """Read the source. Shape: ids (B, S) -> memory (B, S, d_model)."""
+        """Encode the source. Shape: ids (B, S) -> memory (B, S, d_model)."""
         src = to_int64("src", src)
         return self._encode(src, padding_mask(src, self.config.pad_id))
 
@@ -250,9 +250,9 @@ class Transformer(nn.Module):
         With a ``cache`` from `new_cache`, tgt holds only tokens that it has not seen.
 
         Args:
-            memory_mask: which rows of the memory may be attended to. It must be given,
-                since the memory does not tell which of its rows are padding; None says
-                that none is.
+            memory_mask: which rows of the memory may be attended to. There is no default,
+                since the memory does not show which of its rows are padding; None means
+                that none of them is.
 
         Shape:
             tgt: ids (B, L)    memory: (B, S, d_model)
@@ -271,7 +271,7 @@ class Transformer(nn.Module):
         _checks.check_memory(tgt, memory, self.config.d_model)
         offset, length = (cache.length if cache else 0), tgt.shape[1]
         x = self._embed(self.tgt_embedding, tgt, offset)
-        # All that could be refused is refused before the cache takes the new tokens in.
+        # All checks come before the cache changes, so an error leaves it as it was.
         _checks.check_model_dtype("memory", memory, x.dtype)
         if memory_mask is not None:
             scores = (tgt.shape[0], self.config.num_heads, length, memory.shape[1])
@@ -302,5 +302,5 @@ class Transformer(nn.Module):
         return embedded
 
     def new_cache(self) -> DecoderCache:
-        """An empty cache for `decode`, good for one batch."""
+        """Return an empty cache for `decode`, to be used for one batch."""
         return DecoderCache(self.config.num_layers)

@@ -57,7 +57,7 @@ HEADER += ["fused ms", "fused : torch"]
 
 
 def exactly_equal(make: Callable[..., dict[str, models.Contestant]], *args: object) -> None:
-    """The same comparison in float64, small: there is no rounding to hide behind."""
+    """Compare a small case in float64, where rounding cannot hide a difference."""
     torch.set_default_dtype(torch.float64)
     try:
         check_equal(make(*args, 2, 16))
@@ -88,7 +88,7 @@ def transformer(args: argparse.Namespace) -> None:
 
 
 def special_cases(args: argparse.Namespace) -> None:
-    """Where torch has a way of its own: is_causal without padding, nested tensors in eval."""
+    """Time what torch alone has: is_causal without padding, nested tensors in eval mode."""
     size = "paper-base"
     for L in [L for L in args.lengths if L in (256, 1024)]:
         contestants = models.transformers(size, batch(L, args), L, padded=False)
@@ -171,7 +171,7 @@ def decoding(args: argparse.Namespace) -> None:
         results = {name: call() for name, call in calls.items()}
         for name, result in results.items():
             assert result.shape == (1, NEW_TOKENS), f"{name} stopped early"
-            assert torch.equal(result, results["explicit, cache"]), f"{name} says something else"
+            assert torch.equal(result, results["explicit, cache"]), f"{name} writes other tokens"
         times = by_turns(calls, pairs=args.pairs, budget=2 * args.budget)
         for name in calls:
             full = name.replace(", cache", ", no cache")
@@ -239,9 +239,9 @@ def main() -> None:
         args.pairs = min(args.pairs, 5)
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    # torch's fast path says of itself that it is a prototype.
+    # Torch warns that its fast path is a prototype,
     warnings.filterwarnings("ignore", message="The PyTorch API of nested tensors")
-    # And that it is not taken in pre-norm.
+    # and that pre-norm does not take it.
     warnings.filterwarnings("ignore", message="enable_nested_tensor is True")
     print(
         f"torch {torch.__version__}, CPU, {args.threads} threads, float32, "

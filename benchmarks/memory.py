@@ -24,7 +24,7 @@ D_K = 64
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Some builds of the profiler tell of every start and stop on the standard error."""
+    """Silence standard error, where some builds of the profiler report each start and stop."""
     saved = os.dup(2)
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -36,10 +36,10 @@ def quiet() -> Iterator[None]:
 
 
 def peak_bytes(call: Callable[[], None]) -> int:
-    """Largest sum of bytes that torch's allocator had handed out during the call.
+    """Return the largest number of bytes that torch had allocated at once during the call.
 
-    The profiler sees every allocation and release on the CPU, the scratch space inside
-    fused kernels too, and nothing of what was there before.
+    The profiler records every allocation and release on the CPU, also of scratch space inside
+    fused kernels, but nothing that was allocated before the call.
     """
     with quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         call()
@@ -54,7 +54,7 @@ def peak_bytes(call: Callable[[], None]) -> int:
 
 
 def slope(sizes: list[int], peaks: list[int]) -> float:
-    """Exponent of a power law through the points: log-log slope, by least squares."""
+    """Fit the exponent of a power law: the log-log slope, by least squares."""
     x, y = [math.log(n) for n in sizes], [math.log(n) for n in peaks]
     mx, my = sum(x) / len(x), sum(y) / len(y)
     products = sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True))
@@ -62,12 +62,15 @@ def slope(sizes: list[int], peaks: list[int]) -> float:
 
 
 def increment_slope(peaks: list[int]) -> float:
-    """The same from the last two doublings' increments: scratch of fixed size drops out."""
+    """Compute the exponent from the increments of the last two doublings.
+
+    Scratch space of fixed size cancels there.
+    """
     return math.log2((peaks[-1] - peaks[-2]) / (peaks[-2] - peaks[-3]))
 
 
 def rows(sizes: list[int]) -> Iterator[tuple[str, str, list[int]]]:
-    """Name, mask, peak bytes for each length."""
+    """Yield name, mask, and the peak bytes for each length."""
     for mask_name, make in MASKS.items():
         for name, attention in FUNCTIONS.items():
             yield name, mask_name, [peak_of(attention, make(L), L) for L in sizes]

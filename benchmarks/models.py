@@ -46,7 +46,7 @@ def config(size: str, **others: Any) -> TransformerConfig:
 
 
 def shake(module: nn.Module) -> None:
-    """Give biases and norms values that no two share: a mixed-up copy cannot look equal."""
+    """Make all biases and norms different, so that a mixed-up copy cannot look equal."""
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.dim() == 1:
@@ -117,7 +117,7 @@ class Stacks(nn.Module):
 
 
 def lengths(B: int, L: int) -> Tensor:
-    """From nearly L down to three quarters of it: every batch has padding."""
+    """Return lengths from nearly L down to three quarters of it: every batch has padding."""
     return torch.tensor([L - (b + 1) * L // (4 * B) for b in range(B)])
 
 
@@ -137,7 +137,7 @@ def stacks(size: str) -> dict[str, nn.Module]:
 
 
 def transformers(size: str, B: int, L: int, *, padded: bool = True) -> dict[str, Contestant]:
-    """Masks are made once, outside the clock, in the form that each side asks for."""
+    """Make the models to compare, and, outside the timed calls, the masks that each takes."""
     d_model = SIZES[size]["d_model"]
     modules = {name: module.to(torch.get_default_dtype()) for name, module in stacks(size).items()}
     theirs = modules["torch"].train()
@@ -153,7 +153,7 @@ def transformers(size: str, B: int, L: int, *, padded: bool = True) -> dict[str,
             "memory_key_padding_mask": ~real,
         }
     else:
-        # Without padding torch may use is_causal, its cheapest way. Ours has no such hint.
+        # Without padding torch may use is_causal, its fastest path. Ours has no such option.
         src_mask, tgt_mask = None, causal
         hints = {
             "tgt_mask": nn.Transformer.generate_square_subsequent_mask(L),
@@ -169,7 +169,7 @@ def transformers(size: str, B: int, L: int, *, padded: bool = True) -> dict[str,
 
 
 def attentions(size: str, B: int, L: int) -> dict[str, Contestant]:
-    """Self-attention with a padding mask; torch's without the weights, its fused way."""
+    """Make self-attentions with a padding mask; torch's returns no weights, so it is fused."""
     d_model, heads = SIZES[size]["d_model"], SIZES[size]["num_heads"]
     theirs = nn.MultiheadAttention(d_model, heads, batch_first=True)
     shake(theirs)
@@ -192,7 +192,7 @@ def attentions(size: str, B: int, L: int) -> dict[str, Contestant]:
 
 
 def gain(norm: Any) -> Tensor:
-    """x-transformers keeps the gain, or its difference from 1."""
+    """Return the gain; x-transformers stores it, or its difference from 1."""
     gamma: Tensor = norm.gamma + float(norm.unit_offset)
     return gamma
 
@@ -269,7 +269,7 @@ class TorchTranslator(nn.Module):
 
 
 def translators(size: str, max_len: int) -> SimpleNamespace:
-    """The same translator three times; its EOS and PAD never win, so that it never stops."""
+    """Make one translator three times, whose likeliest token is never EOS or PAD."""
     theirs = torch_transformer(size)
     models = {}
     state: dict[str, Tensor] | None = None

@@ -1,4 +1,4 @@
-"""What a page costs its reader: bytes over the wire and requests, in a real browser.
+"""Measure what a page costs its reader: bytes over the wire and requests, in a browser.
 
     python benchmarks/pages.py _build/html [another/site ...] --pages index.html ...
 
@@ -48,7 +48,7 @@ class Compressing(SimpleHTTPRequestHandler):
 
 
 def measure(site: Path, page: str) -> tuple[int, int, int, float]:
-    """Bytes of bodies, requests to the site, requests to others, first paint in ms."""
+    """Return bytes of bodies, requests to the site and to others, first paint in ms."""
     handler = partial(Compressing, directory=str(site))
     with chromium() as browser, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.sent = []

@@ -2,8 +2,8 @@
 
 python benchmarks/scale.py     # all of it, under six minutes; the machine must do nothing else
 
-Writes attention_core/data/scale.json, with where it comes from. One part alone is made by
-its name, ``python benchmarks/scale.py memory``. Everything runs on the CPU in one thread. The
+Writes attention_core/data/scale.json, with its provenance. To make one part only, give its
+name: ``python benchmarks/scale.py memory``. Everything runs on the CPU in one thread. The
 compiled row needs a C++ compiler.
 """
 
@@ -43,7 +43,7 @@ PAIRS, BUDGET = 51, 12.0
 
 
 def memory() -> dict[str, Any]:
-    """Peak bytes of one attention, forward and backward, one head, float32, no mask."""
+    """Measure peak bytes of one attention, forward and backward, one head, float32, no mask."""
     rows = []
     for n in MEMORY_LENGTHS:
         row = {"n": n} | {kind: peak_of(call, None, n) for kind, call in KINDS.items()}
@@ -62,7 +62,7 @@ def both_ways(call: Callable[..., Tensor], x: list[Tensor]) -> tuple[Tensor, ...
 
 
 def times() -> dict[str, Any]:
-    """Milliseconds forward and backward; all results agree before the clock runs."""
+    """Time forward and backward in ms, after a check that all results agree."""
     rows = []
     for n in TIME_LENGTHS:
         torch.compiler.reset()
@@ -74,7 +74,7 @@ def times() -> dict[str, Any]:
         }
         expected = calls["explicit"]()
         for call in calls.values():
-            call()  # the compiled one compiles anew when it first sees gradients
+            call()  # the compiled one is compiled by its first call
             torch.testing.assert_close(call(), expected, rtol=1e-4, atol=1e-4)
         measured = by_turns(calls, pairs=PAIRS, budget=BUDGET)
         row = {"n": n, "pairs": measured.pairs}
@@ -84,7 +84,7 @@ def times() -> dict[str, Any]:
 
 
 def decoding() -> dict[str, Any]:
-    """Milliseconds to write n tokens greedily, with and without a cache, one sentence."""
+    """Time greedy decoding of n tokens, with and without a cache, for one sentence."""
     translator = models.translators("small", max(SOURCE, *DECODED) + 1).explicit
     src = torch.randint(3, 1000, (1, SOURCE), generator=torch.Generator().manual_seed(0))
     rows = []
@@ -112,7 +112,10 @@ def decoding() -> dict[str, Any]:
 
 @torch.no_grad()
 def half() -> dict[str, Any]:
-    """Milliseconds forward, and the largest error against float64 on the same rounded inputs."""
+    """Time the forward pass, and measure the largest error against float64.
+
+    The inputs of both are the same rounded numbers.
+    """
     given = {dtype: [x.detach() for x in inputs(HALF_LENGTH, dtype)] for dtype in DTYPES}
     calls = {
         f"{kind} {str(dtype)[6:]}": partial(KINDS[kind], *x)
@@ -141,7 +144,7 @@ PARTS = {"memory": memory, "time": times, "decoding": decoding, "half": half}
 
 
 def provenance() -> dict[str, Any]:
-    """When, on what, by what this part of the table was made."""
+    """Return when, on which machine and by which command this part was made."""
     return {
         "command": " ".join(["python benchmarks/scale.py", *sys.argv[1:]]),
         "date": f"{datetime.now(timezone.utc):%Y-%m-%d}",

@@ -1,4 +1,4 @@
-"""Pairs of timings: what is compared runs by turns, so that a machine's drift cancels."""
+"""Time contestants by turns, so that a drift of the machine cancels in their ratios."""
 
 import gc
 import time
@@ -42,8 +42,8 @@ def by_turns(
 ) -> Times:
     """Run all calls once per round, the order rotated, for ``pairs`` rounds or ``budget`` s.
 
-    Every call has run before (`check_equal`), so nothing is measured cold. Garbage is
-    collected before, and not while the clock runs.
+    Every call must have run before, as in `check_equal`, so that nothing is measured cold.
+    Garbage is collected before the first round, and not during the rounds.
     """
     names = list(calls)
     times = Times({name: [] for name in names})
@@ -82,10 +82,10 @@ def clear(contestants: dict[str, Contestant]) -> None:
 
 
 def check_equal(contestants: dict[str, Contestant], where: Tensor | None = None) -> None:
-    """Refuse to time things that differ, in the outputs or in the inputs' gradients.
+    """Check that all contestants have equal outputs and equal gradients of the inputs.
 
     In float64 everything agrees to 1e-12. In float32 outputs agree to 1e-5; a number close
-    to 0 may pass the ReLU on one side and not on the other, which changes its gradient, so
+    to 0 may pass the ReLU of one and not of another, which changes its gradient, so
     gradients are compared as a whole, to 1e-2 of their norm.
 
     Args:
@@ -96,7 +96,7 @@ def check_equal(contestants: dict[str, Contestant], where: Tensor | None = None)
         clear(contestants)
         if where is None:
             output = contestant.call()
-            # A plain sum over a norm's output has no gradient; these numbers give it one.
+            # A plain sum over a norm's output has gradient 0; a weighted sum has not.
             cotangent = torch.linspace(-1, 1, output.numel()).reshape(output.shape)
             output.backward(cotangent)
             found = [output.detach(), *(x.grad.clone() for x in contestant.inputs)]
@@ -112,7 +112,7 @@ def check_equal(contestants: dict[str, Contestant], where: Tensor | None = None)
 
 
 def assert_near(ours: Tensor, theirs: Tensor, tolerance: float, what: str) -> None:
-    # rtol is for large numbers, atol for those that sums have made small.
+    # rtol is for large numbers, atol for those that are small by cancellation.
     assert_close(ours, theirs, rtol=tolerance, atol=tolerance, msg=lambda m: f"{what}: {m}")
 
 

@@ -52,7 +52,7 @@ class TorchModel(nn.Module):
         return self.output(x)
 
     def hand_over(self, ours: Transformer) -> None:
-        """Give ours the same numbers."""
+        """Copy the parameters to ours."""
         for name in ("src_embedding", "tgt_embedding", "output"):
             getattr(ours, name).load_state_dict(getattr(self, name).state_dict())
         for name in ("encoder", "decoder"):
@@ -62,7 +62,7 @@ class TorchModel(nn.Module):
 
 
 def models() -> dict[str, nn.Module]:
-    """The same model three times, with the same numbers."""
+    """Make the same model three times, with equal parameters."""
     config = build("transformer", 64).config
     ours = {name: Transformer(config, **options) for name, options in VARIANTS.items()}
     theirs = TorchModel(ours["explicit"])
@@ -72,7 +72,7 @@ def models() -> dict[str, nn.Module]:
 
 
 def check_equal(contestants: dict[str, nn.Module]) -> None:
-    """In float64 loss and gradients of a batch agree, or nothing is timed."""
+    """Check in float64 that loss and gradients of a batch agree."""
     src, tgt = DateBatches("train", 16, seed=1)[0]
     read, predict = shift_targets(tgt)
     found = []
@@ -87,7 +87,7 @@ def check_equal(contestants: dict[str, nn.Module]) -> None:
 
 
 def updates(model: nn.Module, optimizer: torch.optim.Optimizer, number: int) -> None:
-    """Some updates of a run of 2,000, with batches and rates as they come."""
+    """Make some updates of a run of 2,000, with the batches and rates of those steps."""
     fit(
         model,
         [batches[i] for i in range(number * STEPS, (number + 1) * STEPS)],
@@ -104,7 +104,7 @@ batches = DateBatches("train", 64, seed=0)
 
 
 class Run:
-    """A model that goes on learning each time it is called."""
+    """Train a model for the next `STEPS` updates at each call."""
 
     def __init__(self, model: nn.Module) -> None:
         adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
@@ -120,5 +120,5 @@ def runs() -> dict[str, Run]:
     check_equal(contestants)
     learning = {name: Run(model) for name, model in contestants.items()}
     for run in learning.values():
-        run()  # warm
+        run()  # warm-up
     return learning

@@ -1,10 +1,10 @@
-"""Make the table of chapter 11: accuracy against length, and the price of a layer.
+"""Make the table of chapter 11: accuracy against length, and the cost of a layer.
 
 python benchmarks/why_attention.py lengths     # about an hour and a half on one core
 python benchmarks/why_attention.py layers      # two minutes; the machine must do nothing else
 
-Each writes its part of attention_core/data/why_attention.json, with where it comes from.
-A run of `lengths` that was interrupted goes on after the last finished model.
+Each writes its part of attention_core/data/why_attention.json, with its provenance. A run of
+`lengths` that was interrupted resumes after the last finished model.
 """
 
 import argparse
@@ -35,7 +35,7 @@ LENGTHS, LAYER_WIDTH, KERNEL, RADIUS = (16, 32, 64, 128, 256, 512, 1024, 2048), 
 
 
 def provenance() -> dict[str, Any]:
-    """When, on what, by what this part of the table was made."""
+    """Return when, on which machine and by which command this part was made."""
     threads = torch.get_num_threads()
     return {
         "command": f"python benchmarks/why_attention.py {' '.join(sys.argv[1:])}",
@@ -47,7 +47,7 @@ def provenance() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The name that Linux gives it; elsewhere what Python knows."""
+    """Return the processor's name: from Linux, or elsewhere from Python's ``platform``."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -99,7 +99,7 @@ def trained(model: str, scale: float, seed: int, steps: int) -> dict[str, Any]:
 
 
 def lengths() -> None:
-    """Every model at three learning rates; with the best of them also other seeds."""
+    """Train every model at three learning rates, and at the best one with other seeds."""
     content = read().get("lengths", {})
     settings = {
         "trained_on": TRAINED_ON,
@@ -131,12 +131,12 @@ def lengths() -> None:
         best = max(tried, key=lambda mark: mark["validation"])["scale"]
         for seed in SEEDS[1:]:
             run(model, best, seed)
-        if model == "gru":  # would it only need more time?
+        if model == "gru":  # does it only need more updates?
             run(model, best, SEEDS[0], LONG)
 
 
 def layer(kind: str, d: int) -> Callable[[torch.Tensor], torch.Tensor]:
-    """One layer of the kind, from (1, n, d) to (1, n, d)."""
+    """Make one layer of the kind, from (1, n, d) to (1, n, d)."""
     if kind == "recurrent":
         gru = nn.GRU(d, d, batch_first=True)
         return lambda x: gru(x)[0]
@@ -153,7 +153,7 @@ def layer(kind: str, d: int) -> Callable[[torch.Tensor], torch.Tensor]:
 
 @torch.no_grad()
 def layers(pairs: int) -> None:
-    """FLOPs as torch counts them, and the median of the times, all kinds by turns."""
+    """Check the FLOPs that torch counts, and time all kinds of layers by turns."""
     torch.set_num_threads(1)
     rows = []
     for n in LENGTHS:

@@ -25,9 +25,10 @@ SPLITS = ("train", "validation", "test")
 
 
 def days_of(split: str) -> tuple[date, ...]:
-    """Return the days of ``"train"``, ``"validation"`` or ``"test"``, in order; no two share one.
+    """Return the days of ``"train"``, ``"validation"`` or ``"test"``, in order.
 
-    Of ten days between 1900 and 2099, eight are for training, and one for each of the others.
+    No day is in two splits. Of ten days between 1900 and 2099, eight are for training, and one
+    for each of the others.
 
     Raises:
         ValueError: split is not one of these
@@ -68,7 +69,7 @@ def examples(
         number: how many
         generator: of the random numbers; the same state gives the same examples
         forms: the ways of writing that may occur
-        parts: how many dates are joined into one example, which makes longer texts; of
+        parts: how many dates are joined into one example, which makes longer texts; from
             several numbers each example draws one
 
     Raises:
@@ -85,7 +86,7 @@ def examples(
     number = _checks.check_count("number", number, minimum=0)
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
-    # Python draws single numbers far faster than torch, which gives the seed.
+    # Python draws single numbers far faster than torch, so torch gives only the seed.
     seed = bytes(torch.randint(256, (8,), generator=generator).tolist())
     return _examples(split, number, random.Random(seed), forms, parts)
 
@@ -93,7 +94,7 @@ def examples(
 def _check_choice(
     split: str, forms: Sequence[str], parts: int | Sequence[int]
 ) -> int | tuple[int, ...]:
-    """The split and the forms exist; returns the numbers of parts as Python's ints."""
+    """Check that the split and the forms exist; return the numbers of parts as Python ints."""
     days_of(split)
     if isinstance(forms, str) or not isinstance(forms, Sequence):
         raise TypeError(f"forms must be a list of forms, got {type(forms).__name__} {forms!r}")
@@ -128,7 +129,7 @@ def _examples(
 
 
 def _range(split: str, draw: random.Random) -> list[date]:
-    """Two days of the split, in half of the cases of one month, in the others of one year."""
+    """Draw two days of one year: in half of the cases of one month, in the others of two."""
     days, known = days_of(split), _set_of(split)
     one_month = draw.random() < 0.5
     while True:  # until both ends fit, so that all pairs that do are equally likely
@@ -140,7 +141,7 @@ def _range(split: str, draw: random.Random) -> list[date]:
 
 
 def _all_texts() -> tuple[str, str]:
-    """Every form of every day of 2000, in which every character occurs."""
+    """Write every day of 2000 in every form, which gives every character of the task."""
     days = [date(2000, 1, 1) + timedelta(days=n) for n in range(366)]
     single = [write([day], form) for day in days for form in DAY_FORMS]
     ranges = [write([day, day + timedelta(days=1)], "range") for day in days[:-1]]
@@ -178,9 +179,9 @@ def _pad(rows: list[list[int]]) -> Tensor:
 
 
 class DateBatches:
-    """An endless sequence of batches; ``batches[step]`` depends on nothing but the arguments.
+    """Generate an endless sequence of batches; ``batches[step]`` depends only on the arguments.
 
-    So training resumes where it stopped, and any process can make any batch. The sequence
+    So training can resume where it stopped, and any process can make any batch. The sequence
     can be indexed but not iterated, because it has no end; for a few batches write
     ``[batches[step] for step in range(8)]``. Texts of similar length share a batch, which
     saves padding: the examples of ``pool`` consecutive steps are sorted by length and cut
@@ -224,7 +225,7 @@ class DateBatches:
         self.seed = _checks.check_count("seed", seed, minimum=0)
         self.pool = _checks.check_count("pool", pool, minimum=1)
         self.split, self.forms = split, tuple(forms)
-        self._made: tuple[int, list[list[Example]]] = (-1, [])  # the newest pool, to walk on in
+        self._made: tuple[int, list[list[Example]]] = (-1, [])  # the latest pool
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
         step = _checks.check_count("step", step, minimum=0)
@@ -234,11 +235,11 @@ class DateBatches:
         return collate(self._made[1][place])
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        # Without this method Python would index from 0 on, for ever.
+        # Without this method Python would iterate by index from 0, without end.
         raise TypeError("DateBatches has no end; take some: [batches[i] for i in range(8)]")
 
     def _make(self, number: int) -> list[list[Example]]:
-        # A text as seed, since Python uses all of it; torch would use 32 bits of a number.
+        # Python uses all of a string as seed; torch would use only 32 bits of a number.
         draw = random.Random(f"{self.seed}, {number}")
         size = self.batch_size
         made = _examples(self.split, size * self.pool, draw, self.forms, self.parts)

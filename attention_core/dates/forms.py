@@ -36,7 +36,7 @@ def chinese_number(number: int) -> str:
 
 
 def chinese_date(day: date) -> str:
-    """Write the day as in a Chinese text.
+    """Write the day in Chinese.
 
     Raises:
         ValueError: day is not between 1900 and 2099
@@ -86,7 +86,7 @@ FORMS = (*DAY_FORMS, "range")
 
 @dataclass(frozen=True)
 class Example:
-    """A text to translate, its one right translation, and what they are made of.
+    """Hold a text to translate, its one right translation, its form and its days.
 
     See chapter 10 of the book.
 
@@ -143,7 +143,7 @@ def write(days: Sequence[date], form: str) -> Example:
 
 
 def check_examples(name: str, examples: Sequence[Example]) -> None:
-    """``examples`` is a sequence of at least one `Example`."""
+    """Check that ``examples`` is a sequence of at least one `Example`."""
     if not isinstance(examples, Sequence) or not all(isinstance(x, Example) for x in examples):
         kinds = {type(x).__name__ for x in examples} if isinstance(examples, (list, tuple)) else ()
         of = f" of {' and '.join(sorted(kinds))}" if kinds else ""

@@ -1,4 +1,4 @@
-"""Vocabularies: characters as ids."""
+"""Vocabularies, which map characters to ids and back."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,11 @@ from attention_core import _checks
 
 
 class Vocabulary:
-    """The characters of a text and their ids, in the order of their code points.
+    """Map the characters of a text to ids, in the order of their code points.
 
-    Three ids stand for no character: PAD fills up, BOS begins, EOS ends. Texts are brought
-    to Unicode's normal form NFC first, so that one accent is one character, however typed.
+    Three ids stand for no character: PAD is padding, BOS begins and EOS ends a sentence. Texts
+    are first brought to Unicode's normal form NFC, so that an accented letter is one character,
+    however it was typed.
 
     See chapter 10 of the book.
 

@@ -50,7 +50,7 @@ def run_processes(
     Args:
         function: one that a module defines, so that another process can import it
         number: how many processes
-        args: what pickle can send; each process gets a copy
+        args: arguments that can be pickled; each process gets a copy
         timeout: seconds after which all are stopped
 
     Raises:
@@ -108,8 +108,8 @@ def loopback() -> str:
     return next((name for name in names if name.lower().startswith("lo")), "lo")
 
 
-# Modules are found where the caller finds them, and in the same order. (By PYTHONPATH a file of
-# the caller's folder would come before one of that name in the standard library.)
+# The process gets the caller's sys.path, in the same order. (With PYTHONPATH, a file in the
+# caller's folder would hide a module of the standard library with the same name.)
 _BEGIN = """
 import os, sys
 sys.path[:] = sys.argv[1].split(os.pathsep)
@@ -123,11 +123,11 @@ def _start(folder: Path, rank: int, number: int) -> subprocess.Popen[bytes]:
     with (folder / f"printed-{rank}").open("wb") as printed:
         return subprocess.Popen(
             [sys.executable, "-c", _BEGIN, path, __name__, folder, str(rank), str(number)],
-            stdin=subprocess.PIPE,  # nothing is written to it; it closes when we end
+            stdin=subprocess.PIPE,  # nothing is written to it; it closes when the caller ends
             stdout=printed,
             stderr=subprocess.STDOUT,
             env=os.environ | {"GLOO_SOCKET_IFNAME": loopback(), "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # an interrupt is for us; we then stop the others
+            start_new_session=True,  # an interrupt reaches the caller, which stops the others
         )
 
 
@@ -149,7 +149,7 @@ def _wait(folder: Path, running: list[subprocess.Popen[bytes]], timeout: float) 
 
 
 def _failure(folder: Path, codes: list[int | None]) -> str:
-    """The error of the process that failed first; the others fail because it is gone."""
+    """Return the error of the process that failed first; the others fail because of it."""
 
     def order(rank: int) -> int:
         path = folder / f"error-{rank}"
@@ -166,7 +166,7 @@ def _failure(folder: Path, codes: list[int | None]) -> str:
 
 
 def _main(*arguments: str) -> None:
-    """The main program of each process."""
+    """Run the main program of each process."""
     folder, rank, number = Path(arguments[0]), int(arguments[1]), int(arguments[2])
     threading.Thread(target=_end_with_the_caller, args=(folder,), daemon=True).start()
     try:

@@ -1,10 +1,10 @@
-"""Attention shared by several processes, in three ways, each equal to one process.
+"""Attention shared by several processes in three ways, each with the result of one process.
 
 Heads, sentences or keys can be shared. The functions run in every process of a
 torch.distributed group, all with the same arguments; each takes its own part. From a
 notebook, `run_processes` starts the group. On a command line,
-``python -m attention_core.distributed`` does, or torch's launcher; it finds the processes
-through files here, because by default it listens for other machines:
+``python -m attention_core.distributed`` does, or torch's launcher. With these options
+the launcher finds the processes through files; by default it listens for other machines:
 
     export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
     torchrun --nproc-per-node 2 --rdzv-backend c10d --rdzv-conf store_type=file \\
@@ -39,11 +39,11 @@ from attention_core.functional import scaled_dot_product_attention
 
 
 class Share(NamedTuple):
-    """The results of one process.
+    """Hold the results of one process.
 
     Args:
-        output: for all sentences and queries; if sentences are shared, for its own
-        gradients: of output.square().mean(), by name; for shared keys and values its own rows
+        output: for all sentences and queries; in `by_sentences`, for its own sentences
+        gradients: of output.square().mean(), by name; in `by_keys`, only its own rows of k, v
         held: how many of the shared numbers it stores
         sent: how many numbers it sends, in the forward and in the backward pass
     """
@@ -92,7 +92,7 @@ def by_heads(attend: MultiHeadAttention, x: Tensor) -> Share:
     plan: dict[str, Any] = {name: ColwiseParallel() for name in ("q_proj", "k_proj", "v_proj")}
     plan["out_proj"] = RowwiseParallel()
     mine: Any = parallelize_module(copy.deepcopy(attend), init_device_mesh("cpu", (number,)), plan)
-    mine.num_heads = attend.num_heads // number  # of its own; each as wide as before
+    mine.num_heads = attend.num_heads // number  # its own heads, each as wide as before
     x = x.detach().clone().requires_grad_()
     with Traffic() as forward:
         output = mine(x, x, x)

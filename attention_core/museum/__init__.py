@@ -1,8 +1,8 @@
-"""A museum of mistakes: which part each stands in for, and which law finds it.
+"""A museum of mistakes: the part that each one replaces, and the law that finds it.
 
-`planted` puts exhibits into the package in the place of the right parts, for a while.
-Then the laws of `attention_core.museum.laws` can be asked, or `attention_core.museum.demos`
-can train the planted program on a small task, and show how little that tells.
+Inside a block of `planted`, exhibits replace the right parts of the package. There the laws of
+`attention_core.museum.laws` can check the package, and `attention_core.museum.demos` can train
+it on a small task, which shows how few mistakes such a demonstration finds.
 """
 
 from attention_core.museum.demos import Learned, learn_to_classify, learn_to_reverse

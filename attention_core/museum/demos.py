@@ -1,7 +1,7 @@
-"""Two small tasks that a mistake can pass, and two laws that nearly every mistake keeps.
+"""Two small tasks that a mistake can pass, and two laws that nearly every mistake passes.
 
 Both tasks train the package as it is when they are called: inside a block of
-`attention_core.museum.planted`, they train one with the mistake.
+`attention_core.museum.planted`, they train the package with the mistake.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Adam = torch.optim.Adam
 
 @dataclass(frozen=True)
 class Learned:
-    """How well the small translator learned.
+    """Hold how well the small translator learned.
 
     Args:
         losses: the loss of each update
@@ -52,7 +52,10 @@ def _rate(step: int, steps: int) -> float:
 
 
 def _rows(number: int, g: torch.Generator) -> tuple[Tensor, Tensor]:
-    """3 to 7 letters and EOS; BOS, the letters reversed and EOS; padded. Shape: (B, 8), (B, 9)."""
+    """Make sources, 3 to 7 letters and EOS, and targets, BOS, the letters reversed and EOS.
+
+    Shape: src (B, 8), tgt (B, 9), both padded
+    """
     letters = torch.randint(3, 11, (number, 8), generator=g)
     n, place = torch.randint(3, 8, (number, 1), generator=g), torch.arange(8)
     src = torch.where(place < n, letters, PAD).masked_fill(place == n, EOS)

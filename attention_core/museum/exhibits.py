@@ -20,11 +20,11 @@ class Exhibit:
 
     Args:
         room: the kind of mistake
-        wrong: the wrong version, called as the right one is
+        wrong: the wrong version, with the signature of the right one
         target: module and name of the right one, as in ``"functional.split_heads"``
         law: the law that it breaks
         source: where it was published: an article, or an issue or pull request (PR) on GitHub
-        symptom: what an observer who looks in the right place sees
+        symptom: how the mistake shows if one looks in the right place
         also: further parts, as target and wrong version, that this mistake replaces too
     """
 
@@ -295,14 +295,14 @@ def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], objec
         )
         setattr(owner_class, name, wrong)
         return
-    # A module that is imported inside the block takes the wrong part with it. So the way
-    # back looks for the part again, instead of remembering where it stood.
+    # A module that is imported inside the block imports the wrong part. So the undo searches
+    # all modules again, instead of remembering where the part was.
     undo.append(lambda: _replace(wrong, right))
     _replace(right, wrong)
 
 
 def _replace(old: Any, new: Any) -> None:
-    """Put one part in the place of another in all modules, default arguments included."""
+    """Replace one part by another in all modules, default arguments included."""
     for module in _modules():
         for known, part in list(vars(module).items()):
             if part is old:

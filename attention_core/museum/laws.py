@@ -1,6 +1,7 @@
 """Laws: checks that every right implementation of attention passes.
 
-A law takes an implementation and raises AssertionError, with a sentence, if that breaks it.
+A law takes an implementation and raises AssertionError, with a sentence, if the
+implementation breaks it.
 It calls functions and classes as the package's own are called; the laws of attention also
 accept ``torch.nn.functional.scaled_dot_product_attention``. All numbers are float64. Two
 laws are bad: nearly every implementation passes them. The book's chapter 12 checks all
@@ -49,7 +50,7 @@ class Law:
             self.check(implementation)
 
     def verdict(self) -> str:
-        """Check the package as it is now: a sentence says what is broken, "" that nothing is."""
+        """Check the package as it is now; return a sentence on what is broken, or ""."""
         try:
             self(find(self.subject))
         except AssertionError as broken:
@@ -130,7 +131,7 @@ def shifted_keys_change_nothing(attention: Any) -> None:
 
 @law(ATTENTION)
 def blocked_keys_do_not_matter(attention: Any) -> None:
-    """Other numbers in what a mask hides leave the result as it is."""
+    """Other keys and values where the mask blocks leave the result as it is."""
     q, k, v = _qkv(2, 3)
     hidden = ~REAL.mT
     before = attention(q, k, v, REAL)
@@ -173,7 +174,7 @@ def scale_is_the_root_of_d_k(attention: Any) -> None:
 
 @law(ATTENTION)
 def equals_torch(attention: Any) -> None:
-    """The results are those of a program that many others have checked."""
+    """The results equal those of torch, which many others have checked."""
     causal = torch.ones(5, 5).tril().bool()
     for batch, mask in (((2,), None), ((2, 3), REAL), ((2, 3), causal)):
         q, k, v = _qkv(*batch)
@@ -194,7 +195,7 @@ MODULE = "attention.MultiHeadAttention"
 
 
 def _filled(module: Any, seed: int = 4) -> Any:
-    """The module in float64 and eval mode, with numbers of our own, biases included."""
+    """Return the module in float64 and eval mode, with fixed parameters, biases included."""
     for i, parameter in enumerate(module.double().parameters()):
         parameter.data = 0.3 * _random(*parameter.shape, seed=seed + i)
         if parameter.dim() == 1:
@@ -207,7 +208,7 @@ def every_token_is_heard(module: Any) -> None:
     """Without a mask each output depends on each input: the reach matrix has no zero."""
     attend = _filled(module(4, 2))
     deaf = (reach_matrix(lambda x: attend(x, x, x), _random(1, 6, 4)) == 0).sum()
-    assert deaf == 0, f"{deaf} of 36 pairs of tokens do not hear of each other"
+    assert deaf == 0, f"{deaf} of 36 entries of the reach matrix are 0"
 
 
 @law(MODULE)
@@ -226,7 +227,7 @@ def module_equals_torch(module: Any) -> None:
 
 @law(MODULE)
 def eval_repeats_itself(module: Any) -> None:
-    """Dropout is for training."""
+    """In eval mode there is no dropout: two runs give the same."""
     attend, x = _filled(module(4, 2, dropout=0.5)), _random(2, 6, 4)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -260,7 +261,7 @@ def norm_has_variance_one(norm: Any) -> None:
 
 
 def small_model(model: Any) -> Any:
-    """A small model in float64 and eval mode, with numbers of our own."""
+    """Return a small model in float64 and eval mode, with fixed parameters."""
     sizes: dict[str, Any] = dict(
         d_model=16, num_heads=2, num_layers=2, d_ff=16, dropout=0.0, max_len=16
     )
@@ -320,7 +321,7 @@ def the_first_word_sees_itself_only(causal_mask: Any) -> None:
 
 @law("training.sequence_loss")
 def padding_costs_nothing(loss: Any) -> None:
-    """The loss is the mean over real tokens, however long the rows."""
+    """The loss is the mean over real tokens, however much padding there is."""
     logits, targets = _random(2, 3, 5), torch.tensor([[1, 2, 3], [4, 3, PAD]])
     longer, wider = F.pad(logits, (0, 0, 0, 4)), F.pad(targets, (0, 4))
     before, after = loss(logits, targets, pad_id=PAD), loss(longer, wider, pad_id=PAD)
@@ -337,7 +338,7 @@ def the_answer_is_one_ahead(shift: Any) -> None:
 
 @law("training.warmup_rate")
 def the_first_update_counts(rate: Any) -> None:
-    """No update is wasted, and the peak stands where it was asked for."""
+    """The first update has a rate above 0, and the peak is at step ``warmup``."""
     rates = [rate(step, 64, 10) for step in range(1, 30)]
     assert rates[0] > 0, "the first update has rate 0"
     assert max(rates) == rates[9], f"the peak is at step {rates.index(max(rates)) + 1}, not 10"

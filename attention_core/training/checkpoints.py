@@ -25,7 +25,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 
 
 def save_checkpoint(path: str | PathLike[str], model: nn.Module, **extras: Any) -> None:
-    """Write the model's tensors and the ``extras``: tensors, numbers, texts, lists and dicts.
+    """Save the model's tensors and the ``extras``: tensors, numbers, strings, lists and dicts.
 
     The file is written whole or not at all: if writing fails, an older file of that name stays
     as it was. The prefix that ``torch.compile`` puts before names (``_orig_mod.``) is left
@@ -52,7 +52,7 @@ def _save(path: str | PathLike[str], state: Mapping[str, Any], extras: dict[str,
 
 
 def _plain_name(name: str) -> str:
-    """The name without what `torch.compile` puts before it."""
+    """Return the name without the prefix of `torch.compile`."""
     return name.replace("_orig_mod.", "")
 
 
@@ -78,7 +78,7 @@ def load_checkpoint(path: str | PathLike[str], model: nn.Module) -> dict[str, An
 
 
 def _fill(path: str | PathLike[str], model: nn.Module, state: dict[str, Tensor]) -> None:
-    """Load ``state``, after a check of all names and shapes: torch fills in what fits first."""
+    """Check all names and shapes, then load: torch alone would load a part, then raise."""
     own = model.state_dict()
     names = {_plain_name(name): name for name in own}
     wrong = [f"{name} is missing" for name in names if name not in state]
@@ -120,14 +120,14 @@ def save_training(
 ) -> None:
     """Write all that is needed to resume training as if it had not been interrupted.
 
-    That is the model, the optimizer's state, the number of updates made, and the state of
-    torch's random numbers (for dropout), of the CPU and of the model's CUDA device. With
-    several processes all must call it; process 0 writes. The ``extras`` are written with them,
+    That is the model, the optimizer's state, the number of updates made, and the states of
+    torch's random number generators (for dropout) on the CPU and on the model's CUDA device.
+    With several processes all must call it; process 0 writes. The ``extras`` are written with them,
     as in `save_checkpoint`: how the run was started, for example. `load_checkpoint` returns them.
 
     Raises:
-        ValueError: step is negative, or an extra has the name of something that is written
-            anyway: optimizer_kind or random
+        ValueError: step is negative, or an extra is named optimizer_kind or random, which
+            are written anyway
         TypeError: step is not an int, or an extra is neither a tensor nor plain data
         OSError: the file cannot be written
 
@@ -153,7 +153,7 @@ def save_training(
 
 
 def _check_names(function: str, extras: Mapping[str, Any], taken: tuple[str, ...]) -> None:
-    """No extra has a name of what the function itself writes, and would be lost."""
+    """Check that no extra has a name that the function itself writes: it would be lost."""
     for name in taken:
         if name in extras:
             raise ValueError(
@@ -163,10 +163,10 @@ def _check_names(function: str, extras: Mapping[str, Any], taken: tuple[str, ...
 
 
 def load_training(path: str | PathLike[str], model: nn.Module, optimizer: Optimizer) -> int:
-    """Restore the state of a file of `save_training`; returns the updates made so far.
+    """Restore model and optimizer from a file of `save_training`; return the updates made.
 
     ``fit(..., start=load_training(path, model, optimizer))`` ends with the same weights, bit
-    for bit, as if it had never been interrupted, on the same machine. If anything does not
+    for bit, as an uninterrupted run on the same machine. If anything does not
     fit, model and optimizer stay as they were.
 
     Raises:
@@ -202,7 +202,7 @@ def load_training(path: str | PathLike[str], model: nn.Module, optimizer: Optimi
 def _check_optimizer(
     path: str | PathLike[str], optimizer: Optimizer, extras: Mapping[str, Any]
 ) -> None:
-    """The optimizer is of the saved one's kind and has its groups; torch asks for neither."""
+    """Check the kind and the groups of the optimizer; torch checks the groups only."""
     own = type(optimizer).__name__, [len(g["params"]) for g in optimizer.param_groups]
     groups = [len(group["params"]) for group in extras["optimizer"]["param_groups"]]
     saved = extras.get("optimizer_kind", own[0]), groups  # files of version 0.1 have no kind
@@ -224,7 +224,7 @@ def _random_state(model: nn.Module) -> dict[str, Tensor]:
 def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> None:
     """Write a `Transformer` or `RecurrentTranslator` for use, not for further training.
 
-    Its numbers are rounded to float16, which halves the file. Its sizes are written too, so
+    Its parameters are rounded to float16, which halves the file. Its sizes are written too, so
     `load_trained` needs nothing else. The ``extras`` go with them, as in `save_checkpoint`:
     how the model was made, for example.
 
@@ -247,14 +247,14 @@ def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> 
         raise TypeError(f"model must be a {' or a '.join(_KINDS)}, got {kind}")
     _check_names("save_trained", extras, ("kind", "config"))
     given: Any = model.config
-    # Sizes may be numpy's, which would not be loaded.
+    # Sizes may be NumPy numbers, which could not be loaded.
     config = {k: x.item() if hasattr(x, "item") else x for k, x in asdict(given).items()}
     half = {name: _halved(name, x) for name, x in model.state_dict().items()}
     _save(path, half, {"kind": kind, "config": config, **extras})
 
 
 def _halved(name: str, x: Tensor) -> Tensor:
-    """The tensor in float16 on the CPU, if none of its numbers is lost by that."""
+    """Return the tensor in float16 on the CPU; refuse NaN, infinity and numbers too large."""
     if not x.is_floating_point():
         return x.cpu()
     half = x.to("cpu", torch.float16)
@@ -268,16 +268,16 @@ def _halved(name: str, x: Tensor) -> Tensor:
 
 
 def load_trained(path: str | PathLike[str] | None = None) -> Any:
-    """Load a model of `save_trained`, in eval mode, of torch's default dtype, on the CPU.
+    """Load a model of `save_trained` on the CPU, in eval mode and torch's default dtype.
 
-    Without a path it is the model that comes with the package: a Transformer that translates
+    Without a path, load the model that comes with the package: a Transformer that translates
     the dates of `attention_core.dates`.
 
     Returns:
         a `Transformer` (with the explicit attention) or a `RecurrentTranslator`
 
     Raises:
-        ValueError: the file is of another kind, or its numbers do not fit its sizes
+        ValueError: the file is of another kind, or its tensors do not fit its sizes
         OSError: there is no such file, or it cannot be read
 
     >>> model = load_trained()

@@ -1,4 +1,4 @@
-"""The evaluation of a trained model: how much of what it writes is right."""
+"""Evaluate a trained model: the share of sentences and of tokens that it gets right."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from attention_core.training.objective import shift_targets
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of sentences and of tokens that are right, each between 0 and 1.
+    """Hold the share of sentences and of tokens that are right, each between 0 and 1.
 
     See chapter 10 of the book.
 
     Args:
         exact: share of the sentences that greedy decoding writes without a mistake: all
             tokens and then EOS, neither too early nor too late
-        tokens: share of the tokens, EOS counted, that the decoder predicts when it reads the
-            right tokens before them
+        tokens: share of the tokens, EOS counted, that the decoder predicts correctly under
+            teacher forcing, when it reads the right tokens before them
 
     >>> Accuracy(exact=0.5, tokens=0.75)
     Accuracy(exact=0.5, tokens=0.75)
@@ -38,10 +38,10 @@ class Accuracy:
 def evaluate(
     model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]], *, bos_id: int, eos_id: int
 ) -> Accuracy:
-    """Compare what the model writes with the right translations.
+    """Compute the accuracy of the model's translations against the right ones.
 
-    The model is in eval mode meanwhile; afterwards each of its parts is in the mode in which
-    it was. How sentences are cut into batches and padded does not matter.
+    The evaluation runs in eval mode; afterwards each submodule has its former mode again. The
+    result does not depend on how sentences are batched and padded.
 
     Args:
         model: as in `greedy_decode`, and called as ``model(src, tgt)``
@@ -65,7 +65,7 @@ def evaluate(
     0.0
     """
     if not hasattr(batches, "__iter__"):
-        # Python would index it from 0 on, without end if it raises no IndexError.
+        # Python would iterate by index from 0, without end if there is no IndexError.
         raise TypeError(
             "batches must be a list or another finite iterable of pairs src, tgt, got "
             f"{type(batches).__name__}; take some of them: [batches[i] for i in range(8)]"
@@ -85,7 +85,7 @@ def evaluate(
                 raise ValueError("the model's logits must be numbers, got NaN")
             right += int(((choice == predict) & real).sum())
             tokens += int(real.sum())
-            # One token more than the longest translation, to see that it ends in time.
+            # One step more than the longest translation has tokens: EOS must follow in time.
             written = greedy_decode(
                 cast(Translator, model),
                 src,
@@ -96,7 +96,7 @@ def evaluate(
             room = predict.shape[1] - written.shape[1]
             written = nn.functional.pad(written, (0, room), value=pad_id)
             same = written == predict.masked_fill(is_end, pad_id)
-            # What is written after EOS is padding; padding in EOS's place does not end it.
+            # After EOS decoding pads; a model that predicts PAD in place of EOS has not ended.
             ended = ~(is_end & has_id(choice, pad_id))
             exact += int((same & ended).all(dim=1).sum())
             sentences += src.shape[0]
@@ -109,7 +109,7 @@ def evaluate(
 
 
 def _check_targets(tgt: Tensor, real: Tensor, bos_id: int, eos_id: int) -> Tensor:
-    """Every target is BOS, tokens, EOS, padding; returns where EOS is predicted."""
+    """Check that every target is BOS, tokens, EOS, padding; return where EOS is the label."""
     _checks.check_int("bos_id", bos_id)
     _checks.check_int("eos_id", eos_id)
     is_end = has_id(tgt[:, 1:], eos_id)

@@ -1,4 +1,4 @@
-"""How files are written whole or not at all, and how those of another kind are named."""
+"""Write files whole or not at all, and say what a file of another kind holds."""
 
 import os
 import pickle
@@ -35,7 +35,7 @@ def write_whole(path: str | PathLike[str], contents: Any) -> None:
 
 
 def check_can_write(path: str | PathLike[str]) -> None:
-    """Try whether `write_whole` can begin to write, and leave everything as it was.
+    """Test whether `write_whole` can begin to write, and leave everything as it was.
 
     Raises:
         OSError: the folder is missing or cannot be written to, or path is a folder
@@ -46,7 +46,7 @@ def check_can_write(path: str | PathLike[str]) -> None:
 
 @contextmanager
 def _replacement(path: str | PathLike[str], *, keep: bool = True) -> Iterator[Path]:
-    """A new file beside that of ``path``, whose place it takes if all goes well."""
+    """Yield a new file beside ``path``, which replaces it if the block succeeds."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file to write, got the folder {os.fspath(path)}")
@@ -76,13 +76,13 @@ def _replacement(path: str | PathLike[str], *, keep: bool = True) -> Iterator[Pa
 def read_saved(
     path: str | PathLike[str], function: str
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The model's tensors and the extras of a file of ``function``, a name of this package.
+    """Return the model's tensors and the extras of a file that ``function`` has written.
 
     Raises:
         ValueError: the file is of another kind; the message says what it holds
         OSError: there is no such file, or it cannot be read
     """
-    with Path(path).open("rb") as file:  # its errors are the system's; torch's are of many kinds
+    with Path(path).open("rb") as file:  # raises plain OSErrors; torch's errors differ
         start = file.read(40)
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
@@ -104,12 +104,12 @@ def read_saved(
 
 
 def other_file(path: str | PathLike[str], function: str, what: str) -> ValueError:
-    """The error that ``path`` is not a file of ``function``, but ``what``."""
+    """Return the error that ``path`` is not a file of ``function``, but ``what``."""
     return ValueError(f"path must be a file of {function}, got {os.fspath(path)}, which is {what}")
 
 
 def _unreadable(path: Path, start: bytes, error: Exception) -> str:
-    """What a file is that torch cannot load, by its first bytes and torch's error."""
+    """Describe a file that torch cannot load, by its first bytes and torch's error."""
     if not start:
         return "empty"
     if start.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):

@@ -22,8 +22,8 @@ from attention_core.training.objective import sequence_loss, shift_targets
 class Batches(Protocol):
     """The batches that `fit` takes, for example a list of pairs.
 
-    Batches have numbers, so training that was interrupted can resume in the middle. An
-    iterator, a DataLoader for example, could only start anew.
+    Batches are indexed, so that interrupted training can resume in the middle. An iterator,
+    a DataLoader for example, could only start again from the beginning.
     """
 
     def __getitem__(self, step: int, /) -> tuple[Tensor, Tensor]: ...
@@ -47,22 +47,22 @@ def fit(
     rate ``rate(step)``. The model with all its parts is put into training mode and stays in
     it: call ``model.eval()`` before decoding.
 
-    If the loss or the gradient norm is NaN or infinite, training stops with an error that
-    names the step. On the CPU that step's update is not made; on a GPU, where looking at a
-    number means waiting for it, every tenth step looks at the last ten.
+    If the loss, or with ``clip`` the gradient norm, is NaN or infinite, training stops with
+    an error that names the step. On the CPU that step's update is not made; on a GPU, where
+    reading a number forces a synchronisation, the last ten steps are checked together.
 
     Under ``torch.autocast`` the weights stay in float32. Use bfloat16: gradients in float16
     would have to be scaled, which this loop does not do.
 
     With several processes (``torch.distributed``) each calls `fit` with the same arguments.
-    All begin with the weights of process 0; loss and gradient are those of the joined batch.
+    All begin with the weights of process 0; loss and gradient are those of the whole batch.
 
     Args:
-        model: called as ``model(src, tgt)``, with ``config.pad_id``; a `Transformer` is
+        model: called as ``model(src, tgt)``, with ``config.pad_id``, as a `Transformer` has
         batches: ``batches[i]`` is a pair ``src, tgt``
-        steps: the number of updates when training ends, those before ``start`` included
+        steps: the total number of updates, those before ``start`` included
         optimizer: of the model's parameters; its learning rate is set before each update
-        start: the number of updates made before, from `load_training`
+        start: the number of updates already made, from `load_training`
         label_smoothing: as in `sequence_loss`
         clip: the largest gradient norm, over all parameters together; a larger gradient is
             scaled down to it
@@ -75,7 +75,7 @@ def fit(
     Raises:
         ValueError: start is negative or above steps, there are fewer batches than steps, clip
             is not above 0, a batch has fewer rows than there are processes, or the loss or
-            the gradient norm is not finite; and as `shift_targets` and `sequence_loss`
+            (with clip) the gradient norm is not finite; and as `shift_targets` and `sequence_loss`
         TypeError: steps or start is not an int, batches cannot be indexed, or a batch is not
             a pair of integer tensors
 
@@ -108,7 +108,7 @@ def fit(
         for group in optimizer.param_groups:
             group["lr"] = float(rate(step))
         optimizer.zero_grad()
-        # Under autocast it would hold the weights as they were before the last update.
+        # Autocast's cache holds casts of the parameters from before the last update.
         torch.clear_autocast_cache()
         src, tgt = check_pair(f"batches[{step - 1}]", batches[step - 1])
         losses.append(_backward(model, src, tgt, label_smoothing))
@@ -118,7 +118,7 @@ def fit(
             _check_finite("the loss", losses[-10:], step)
             _check_finite("the gradient norm", norms[-10:], step)
         optimizer.step()
-        # Seldom, because on a GPU reading a number means waiting for it.
+        # Every tenth step only, because on a GPU reading a number forces a synchronisation.
         if progress and rank == 0 and (step % 10 == 0 or step == steps):
             end = "\n" if step == steps else ""
             print(f"\rstep {step} of {steps}, loss {losses[-1]:.4f} ", end=end, file=sys.stderr)
@@ -127,7 +127,7 @@ def fit(
 
 
 def _check_batches(batches: Any, start: int, steps: int) -> None:
-    """The batches can be indexed, and there are enough of them if their number is known."""
+    """Check that batches can be indexed, and, if their number is known, that it suffices."""
     if not hasattr(batches, "__getitem__"):
         raise TypeError(
             "batches must be indexable, so that batches[i] is a pair src, tgt, got "
@@ -141,7 +141,7 @@ def _check_batches(batches: Any, start: int, steps: int) -> None:
 
 
 def check_pair(name: str, batch: Any) -> tuple[Tensor, Tensor]:
-    """``batch`` is a pair of ids, src and tgt, with one row for each sentence."""
+    """Check that ``batch`` is a pair of ids, src and tgt, with a row for each sentence."""
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
         given = f"{len(batch)} items" if isinstance(batch, (tuple, list)) else type(batch).__name__
         raise TypeError(f"{name} must be a pair src, tgt, got {given}")
@@ -157,7 +157,7 @@ def check_pair(name: str, batch: Any) -> tuple[Tensor, Tensor]:
 
 
 def _check_finite(name: str, values: list[Tensor], step: int) -> None:
-    """None of the last values, which end with that of ``step``, is NaN or infinite."""
+    """Check that the last values, up to that of ``step``, are neither NaN nor infinite."""
     if not values:
         return
     bad = (~torch.stack(values).isfinite()).nonzero()
@@ -170,11 +170,11 @@ def _check_finite(name: str, values: list[Tensor], step: int) -> None:
 
 
 def _backward(model: nn.Module, src: Tensor, tgt: Tensor, label_smoothing: float) -> Tensor:
-    """The loss of the batch; its gradient is left in the parameters."""
+    """Compute the loss of the batch, and leave its gradient in the parameters."""
     rank, number = processes()
     device, pad_id = next(model.parameters()).device, cast(Any, model.config).pad_id
     if src.shape[0] < number:
-        # Every process sees the same batch, so all stop here and none waits for another.
+        # Every process gets the same batch, so all stop here and none waits for another.
         raise ValueError(
             f"a batch must have a row for each of the {number} processes, "
             f"got src {_checks.shape(src)}"

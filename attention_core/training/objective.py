@@ -35,19 +35,19 @@ def sequence_loss(
     """Average the cross-entropy, in nats, over the tokens that are not padding.
 
     With ``label_smoothing`` the target distribution spreads that share evenly over all tokens
-    except padding, which is never a right answer and gets nothing. ``pad_id`` is only
+    except padding, which is never a label and gets probability 0. ``pad_id`` is only
     compared with the targets, so it may lie outside the vocabulary, as torch's -100 does.
     A NaN among the logits makes the loss NaN.
 
     Shape:
         logits: (B, L, V)    targets: ids (B, L)
-        returns: a scalar; 0 if every target is padding. Of logits in half precision the
+        returns: a scalar; 0 if every target is padding. For logits in half precision the
         loss is computed and returned in float32, as under autocast
 
     Raises:
         ValueError: the shapes do not fit, label_smoothing is not between 0 and 1, or a target
             is neither a token of the vocabulary nor pad_id (checked on the CPU; on a GPU,
-            where that would mean waiting, torch's own assertion fails)
+            where that would force a synchronisation, torch's own assertion fails)
         TypeError: logits are not floating-point, targets are not integers, or pad_id is not
             an int
 
@@ -66,7 +66,7 @@ def sequence_loss(
             f"got logits {_checks.shape(logits)} and targets {_checks.shape(targets)}"
         )
     V = logits.shape[-1]
-    # In half precision the sum over a large batch overflows, and the mean has three digits.
+    # In half precision the sum over a large batch overflows, and the mean has only three digits.
     precise = torch.promote_types(logits.dtype, torch.float32)
     log_p = torch.log_softmax(logits, dim=-1, dtype=precise)
     padded = has_id(targets, pad_id)
@@ -84,7 +84,7 @@ def sequence_loss(
 
 
 def _check_vocabulary(logits: Tensor, targets: Tensor, padded: Tensor, pad_id: int) -> None:
-    """Name the first target that no logit belongs to, after looking it up has failed."""
+    """Raise an error that names the first target outside the vocabulary, if there is one."""
     V = logits.shape[-1]
     outside = targets[~padded & ((targets < 0) | (targets >= V))]
     if outside.numel():

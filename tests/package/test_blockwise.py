@@ -304,7 +304,7 @@ def test_refuses_what_the_explicit_formula_refuses_in_the_same_words(spoil):
         (
             {"block_size": 2, "dropout_p": 0.1},
             ValueError,
-            "dropout_p must be 0 in blocks, .*got 0.1",
+            "dropout_p must be 0, since .*got 0.1",
         ),
     ],
 )

@@ -284,12 +284,12 @@ REFUSED = [
     (
         lambda: changed("encoder layer", lambda m: setattr(m.dropout2, "p", 0.5)),
         ValueError,
-        r"one probability of dropout, got self_attn=0\.0, .* dropout1=0\.0, dropout2=0\.5",
+        r"one dropout probability, got self_attn=0\.0, .* dropout1=0\.0, dropout2=0\.5",
     ),
     (
         lambda: changed("decoder", lambda m: setattr(m.layers[1].multihead_attn, "dropout", 0.5)),
         ValueError,
-        r"one probability of dropout, got self_attn=0\.0, multihead_attn=0\.5",
+        r"one dropout probability, got self_attn=0\.0, multihead_attn=0\.5",
     ),
     (
         lambda: changed("encoder layer", lambda m: setattr(m, "norm1", nn.BatchNorm1d(D))),
