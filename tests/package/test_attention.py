@@ -62,7 +62,7 @@ def run(function, module, mask, dtype=torch.float64):
 
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.__name__)
-def test_every_rung_gives_the_same_values_and_gradients(rung, kind):
+def test_every_rung_of_the_equality_ladder_gives_the_same_values_and_gradients(rung, kind):
     allowed, ours = mask(kind), attend()
     full = None if allowed is None else allowed.expand(B, H, L, S)
     output = run(lambda q, k, v, _: rung(ours, q, k, v, full), ours, None)
@@ -276,7 +276,7 @@ def test_a_cache_reorders_and_repeats_the_rows_of_a_batch():
 
 @given(seed=st.integers(0, 2**31 - 1), lengths=st.tuples(st.integers(1, 6), st.integers(1, 6)))
 @settings(max_examples=25, deadline=None)
-def test_properties_of_any_multi_head_attention(seed, lengths):
+def test_order_of_keys_and_other_sentences_of_the_batch_do_not_change_an_output(seed, lengths):
     (n, m), g = lengths, torch.Generator().manual_seed(seed)
     ours = filled(MultiHeadAttention(6, 2), seed=seed)
     q, k, v = (torch.randn(2, s, 6, generator=g, dtype=torch.float64) for s in (n, m, m))

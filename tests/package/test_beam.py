@@ -43,7 +43,7 @@ GARDEN_PATH = {
 
 
 @both_ways
-def test_two_beams_find_what_greedy_misses(use_cache):
+def test_two_beams_find_a_likelier_sentence_than_greedy(use_cache):
     rule = table_rule(GARDEN_PATH, V=11)
     options = {"length_penalty": 0.0, "use_cache": use_cache}
     one, two = (beam(ScriptedModel(rule), sources(1), beam_size=k, **options) for k in (1, 2))
@@ -61,7 +61,7 @@ def test_the_length_penalty_decides_between_short_and_long():
     assert 0.55 < flip < 0.6
 
 
-def test_a_penalty_on_length_still_waits_for_a_better_sentence_one_token_longer():
+def test_a_negative_length_penalty_does_not_stop_the_search_a_step_too_early():
     # Log P -1.0 for the empty sentence, -0.6 for [5]: divided by (7/6)^-2 that is -0.82.
     # A token more would make it -1.07, so only the next step can win.
     def rule(source, tokens):
@@ -101,7 +101,7 @@ def test_finished_candidates_beyond_the_beam_do_not_displace_unfinished_ones():
     assert output.tolist() == [[5, 8]]
 
 
-def test_without_a_cache_none_is_made():
+def test_a_cache_is_made_only_if_it_is_used():
     for use_cache in (True, False):
         model = ScriptedModel(lambda source, tokens: [0.0, 0.0, 1.0])
         beam(model, sources(1), max_len=2, beam_size=2, use_cache=use_cache)
@@ -168,7 +168,7 @@ def plain_beam_search(rule, source, max_len, K, alpha, patience=1):
 @pytest.mark.parametrize("K", [1, 2, 3, 7])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -1.0])
 @pytest.mark.parametrize("patience", [1, 0.5, 1.5, math.inf])
-def test_equals_a_search_in_plain_lists(K, alpha, patience):
+def test_equals_a_beam_search_written_with_plain_lists(K, alpha, patience):
     options = {"beam_size": K, "length_penalty": alpha, "patience": patience}
     for seed in range(15):
         rule = never_pad(random_rule(seed, V=6))
@@ -177,7 +177,7 @@ def test_equals_a_search_in_plain_lists(K, alpha, patience):
             assert sentence(row) == plain_beam_search(rule, i + 1, 6, K, alpha, patience)
 
 
-def test_patience_finds_the_likely_sentence_that_unlikely_ends_cut_off():
+def test_patience_finds_a_likelier_sentence_after_less_likely_ones_have_ended():
     # EOS has 0.09 at every step but the third, where it has 0.9: the likeliest sentence has
     # two tokens, and by then two stumps have ended.
     def rule(source, tokens):
@@ -191,7 +191,7 @@ def test_patience_finds_the_likely_sentence_that_unlikely_ends_cut_off():
     assert patient.tolist() == [[5, 5]]
 
 
-def test_no_complete_sentence_returns_the_likeliest_beginning():
+def test_without_a_complete_sentence_the_likeliest_unfinished_one_is_returned():
     def rule(source, tokens):
         return [-math.inf, 0.0, -math.inf, *random_rule(3, 4)(source, tokens)]
 

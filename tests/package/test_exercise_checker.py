@@ -67,12 +67,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_whatever_was_asked_is_never_right(name):
+def test_an_answer_that_no_question_can_have_is_never_right(name):
     assert lenient(WRONG[name]).startswith("Not right: the answer ")
     assert not three(WRONG[name]).startswith("Right")
 
 
-def test_the_check_speaks_first():
+def test_the_hint_of_the_check_comes_before_that_of_the_decorator():
     """Its hint says more than that an answer is not finite."""
 
     @checker
@@ -97,7 +97,7 @@ def test_a_function_that_gives_nan_once_is_not_right(value):
     assert not doubles(sometimes).startswith("Right")
 
 
-def test_dots_and_answers_of_another_kind_become_sentences():
+def test_dots_and_answers_that_cannot_be_checked_get_a_sentence():
     assert three(...) == "Your turn: replace the dots."
     for answer in (None, "three", {}, object(), [[1, 2], [3]], lambda x: x):
         assert three(answer).startswith("This answer cannot be checked: ")

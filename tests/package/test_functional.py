@@ -174,7 +174,7 @@ numbers = st.integers(0, 2**31 - 1)
 
 @given(seed=numbers, lengths=st.tuples(st.integers(1, 6), st.integers(1, 6)))
 @settings(max_examples=40, deadline=None)
-def test_properties_of_any_attention(seed, lengths):
+def test_weights_sum_to_1_and_ignore_a_shift_and_the_order_of_the_keys(seed, lengths):
     g = torch.Generator().manual_seed(seed)
     n, m = lengths
     q, k, v = (
@@ -210,7 +210,7 @@ def test_merge_undoes_split(seed, heads, width, length):
     assert torch.equal(merge_heads(parts), x)
 
 
-def test_the_future_does_not_change_the_past():
+def test_later_keys_do_not_change_earlier_outputs_under_a_causal_mask():
     q, k, v = (x[..., :L, :] for x in qkv())
     before = scaled_dot_product_attention(q, k, v, causal_mask(L))
     k2, v2 = k.clone(), v.clone()
@@ -221,7 +221,7 @@ def test_the_future_does_not_change_the_past():
     assert not torch.equal(before[..., 3:, :], after[..., 3:, :])
 
 
-def test_what_stands_in_padding_does_not_matter():
+def test_keys_and_values_at_padding_do_not_change_the_output():
     q, k, v = qkv()
     mask = padding_mask(torch.tensor([[1] * 5 + [0] * 2, [1] * 7]), pad_id=0)
     before = scaled_dot_product_attention(q, k, v, mask)
@@ -230,7 +230,7 @@ def test_what_stands_in_padding_does_not_matter():
     assert torch.equal(before, scaled_dot_product_attention(q, k2, v2, mask))
 
 
-def test_batch_mates_do_not_matter():
+def test_the_sentences_of_a_batch_do_not_affect_each_other():
     q, k, v = qkv()
     together = scaled_dot_product_attention(q, k, v)
     for b in range(B):

@@ -85,7 +85,7 @@ def test_an_empty_row_gives_zeros_whatever_is_hidden_from_it(what, function, num
 
 @bad
 @ours
-def test_gradients_that_meet_a_hidden_nan_are_nan_and_no_others(function, number):
+def test_only_gradients_that_multiply_a_blocked_nan_are_nan(function, number):
     q, k, v = (x.requires_grad_() for x in qkv())
     expected = torch.autograd.grad(function(q, k, v, ALLOWED).sum(), (q, k, v))
     output = function(q, spoiled(k, number), v, ALLOWED)
@@ -97,7 +97,7 @@ def test_gradients_that_meet_a_hidden_nan_are_nan_and_no_others(function, number
     torch.testing.assert_close(d_v, expected[2])
 
 
-def test_options_of_torch_have_their_counterparts():
+def test_is_causal_and_scale_of_torch_can_be_expressed():
     # What the docstring says instead of is_causal and scale.
     q, k, v = qkv()
     k, v = k[:L], v[:L]

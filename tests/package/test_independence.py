@@ -22,7 +22,7 @@ both_norms = pytest.mark.parametrize("norm_first", [False, True])
 
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(1, 6), norm_first=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_properties_of_any_layers(seed, length, norm_first):
+def test_layers_ignore_order_later_tokens_and_the_rest_of_the_batch(seed, length, norm_first):
     g = torch.Generator().manual_seed(seed)
     x, memory = (torch.randn(2, n, 6, generator=g, dtype=torch.float64) for n in (length, 4))
     encoder, decoder = (
@@ -63,7 +63,7 @@ def test_no_gradient_flows_back_from_an_earlier_to_a_later_token(norm_first):
 
 @both_norms
 @pytest.mark.parametrize("length", [3, 5, 50])
-def test_a_sentence_does_not_notice_its_padding_or_its_batch_mates(length, norm_first):
+def test_an_encoder_layer_ignores_padding_and_the_other_sentences(length, norm_first):
     layer = filled(EncoderLayer(*WIDTHS, norm_first=norm_first), torch.float32).eval()
     positions = SinusoidalPositions(D_MODEL, max_len=50)
     ids = torch.zeros(3, length).long()
@@ -83,7 +83,7 @@ def test_a_sentence_does_not_notice_its_padding_or_its_batch_mates(length, norm_
 
 
 @both_norms
-def test_a_decoder_layer_does_not_notice_the_padding_of_the_memory(norm_first):
+def test_a_decoder_layer_ignores_the_padding_of_the_memory(norm_first):
     layer = filled(DecoderLayer(*WIDTHS, norm_first=norm_first))
     x, memory = randn(B, L, D_MODEL), randn(B, S, D_MODEL)
     before = layer(x, memory, memory_mask=mask("padding"))
@@ -96,7 +96,7 @@ def test_a_decoder_layer_does_not_notice_the_padding_of_the_memory(norm_first):
 
 @both_norms
 @pytest.mark.parametrize("chunk", [1, 3, L])
-def test_a_decoder_layer_does_not_notice_that_it_reads_in_chunks(chunk, norm_first):
+def test_a_decoder_layer_gives_the_same_in_chunks_with_a_cache(chunk, norm_first):
     layer = filled(DecoderLayer(*WIDTHS, norm_first=norm_first))
     x, memory, masks = randn(B, L, D_MODEL), randn(B, S, D_MODEL), {"memory_mask": mask("padding")}
     expected = layer(x, memory, tgt_mask=causal_mask(L), **masks)

@@ -185,7 +185,7 @@ def test_inputs_are_left_as_they_were(name):
 
 
 @every_module
-def test_odd_strides_give_the_same_result_as_contiguous_copies(name):
+def test_non_contiguous_inputs_give_the_same_result_as_contiguous_copies(name):
     module, x, masks = made(name)
     # Transposed, cut from something longer, and every second step.
     ways = [
@@ -205,7 +205,7 @@ def test_odd_strides_give_the_same_result_as_contiguous_copies(name):
 @every_module
 @pytest.mark.parametrize("batch", [0, 1, 2])
 @pytest.mark.parametrize("length", [0, 1])
-def test_axes_of_size_one_and_zero_stay(name, batch, length):
+def test_axes_of_size_one_and_zero_are_kept(name, batch, length):
     one = {
         "MultiHeadAttention": lambda: MultiHeadAttention(1, 1),
         "MultiHeadAttention fused": lambda: MultiHeadAttention(1, 1, **FUSED),
@@ -230,6 +230,6 @@ def test_lengths_above_256_are_compared_by_value():
     assert AdditiveAttention(2, 2, 1)(x[:, :1], x, x.clone()).shape == (1, 1, 2)
 
 
-def test_the_cache_is_given_by_name():
+def test_cache_is_keyword_only():
     parameter = inspect.signature(MultiHeadAttention.forward).parameters["cache"]
     assert parameter.kind is inspect.Parameter.KEYWORD_ONLY

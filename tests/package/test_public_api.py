@@ -91,7 +91,7 @@ warmup_rate(step, d_model, warmup)
 """.strip().splitlines()
 
 
-def test_every_public_name_is_called_as_it_always_was():
+def test_the_signature_of_every_public_name_is_unchanged():
     calls = []
     for name in attention_core.__all__:
         signature = inspect.signature(getattr(attention_core, name))

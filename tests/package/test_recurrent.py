@@ -55,7 +55,7 @@ def test_gradients_are_those_of_the_formulas(attention, num_layers):
 
 
 @both
-def test_single_precision_gives_the_same(attention):
+def test_float32_agrees_with_float64(attention):
     exact, single = (build(dtype, attention=attention) for dtype in (torch.float64, torch.float32))
     logits = single(*batch())
     assert logits.dtype == torch.float32
@@ -181,7 +181,7 @@ def test_a_sentence_gives_the_same_alone_padded_and_in_a_batch(attention, num_la
 
 
 @both
-def test_a_padding_token_before_a_real_one_is_read_and_drops_nothing(attention):
+def test_padding_before_a_real_token_is_read_like_a_token(attention):
     model = build(attention=attention)
     real = ids(1, 4, vocabulary=V_SRC)
     shifted = F.pad(real, (2, 0), value=PAD)
@@ -208,7 +208,7 @@ def test_a_source_of_padding_only_gives_finite_logits_and_gradients(attention):
 
 @both
 @both_depths
-def test_every_parameter_gets_a_gradient_and_of_embeddings_the_tokens_read(attention, num_layers):
+def test_every_parameter_gets_a_gradient_but_the_embeddings_of_unused_tokens(attention, num_layers):
     model = build(attention=attention, num_layers=num_layers)
     src, tgt = batch()
     read, predicted = shift_targets(tgt)

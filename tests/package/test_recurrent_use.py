@@ -113,7 +113,7 @@ def test_a_recording_step_by_step_has_the_rows_of_a_recording_at_once():
 
 
 @both
-def test_copying_is_learned(attention):
+def test_a_small_model_learns_to_copy_three_tokens(attention):
     bos, eos, pad = 1, 2, 0
     torch.manual_seed(0)
     sizes = dict(src_vocab_size=7, tgt_vocab_size=7, d_model=32, dropout=0.0)
@@ -318,7 +318,7 @@ def test_bad_input_is_named(run, error, text):
 
 
 @both
-def test_the_cache_counts_to_max_len_for_odd_widths_too(attention):
+def test_a_cached_step_beyond_max_len_is_refused_and_leaves_the_cache_as_it_was(attention):
     model = build(attention=attention, max_len=6, d_model=22 if attention else 11)
     src, tgt = batch()
     src = src[:, :6]

@@ -51,7 +51,7 @@ def test_jupyter_book_2_is_installed_nowhere():
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", ".binder/requirements.txt"])
-def test_the_constraints_are_in_force_where_packages_are_installed(name):
+def test_the_requirements_apply_the_lock_file_as_constraints(name):
     file = ROOT / name
     (path,) = re.findall(r"^-c (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     assert (file.parent / path).resolve() == lock.LOCK

@@ -93,7 +93,7 @@ def test_the_workflows_use_the_pins_and_commands_of_the_book():
     assert "jupyter-book build . -W -n --keep-going" in [step.get("run") for *_, step in STEPS]
 
 
-def test_the_package_is_tested_at_both_ends_of_its_metadata():
+def test_ci_tests_the_oldest_torch_and_the_oldest_and_newest_python():
     ends = FLOWS["test"]["jobs"]["package"]["strategy"]["matrix"]["include"]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     oldest = re.search(r'dependencies = \["torch>=([\d.]+)"\]', project)[1]
@@ -102,7 +102,7 @@ def test_the_package_is_tested_at_both_ends_of_its_metadata():
     assert [end["python"] for end in ends] == [pythons[0], pythons[-1]]
 
 
-def test_the_package_is_tested_as_installed_with_torch_alone(tmp_path):
+def test_ci_runs_every_test_file_of_the_package_against_the_installed_wheel(tmp_path):
     """The command of the workflow finds all test files of the folder, and the helpers."""
     (step,) = [step for *_, step in STEPS if step.get("name") == "Test what is installed"]
     python, *arguments = step["run"].split()
@@ -117,7 +117,7 @@ def test_the_package_is_tested_as_installed_with_torch_alone(tmp_path):
     assert collected == {path.name for path in (ROOT / "tests" / "package").glob("test_*.py")}
 
 
-def test_other_systems_run_the_plain_commands_of_readme():
+def test_windows_and_macos_run_the_plain_commands_of_readme():
     job = FLOWS["test"]["jobs"]["systems"]
     runs = [step["run"] for step in job["steps"] if "run" in step]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def test_the_settings_of_github_match_their_schema(tmp_path, schema, pattern, br
         assert validate(wrong, schema=f"vendor.{schema}").returncode == 1
 
 
-def test_each_kind_of_pin_is_updated_in_groups_every_week():
+def test_dependabot_updates_every_kind_of_pin_weekly_and_in_groups():
     found = set()
     for update in DEPENDABOT["updates"]:
         folders = update.get("directories") or [update["directory"]]
