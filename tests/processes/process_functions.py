@@ -1,4 +1,4 @@
-"""Functions that test_sharing runs in other processes, which import them from here."""
+"""Functions that test_distributed.py runs in other processes, which import them from here."""
 
 import os
 import signal

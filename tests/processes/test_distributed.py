@@ -258,8 +258,8 @@ of_a_notebook.__module__ = "__main__"
 @pytest.mark.parametrize(
     ("function", "number", "options", "error", "message"),
     [
-        (lambda: 1, 2, {}, ValueError, r"defined by a module.*got <lambda> of test_sharing"),
-        (nested(), 2, {}, ValueError, r"got nested.<locals>.inner of test_sharing"),
+        (lambda: 1, 2, {}, ValueError, r"defined by a module.*got <lambda> of test_distributed"),
+        (nested(), 2, {}, ValueError, r"got nested.<locals>.inner of test_distributed"),
         (of_a_notebook, 2, {}, ValueError, r"not in a notebook.*got of_a_notebook of __main__"),
         (3, 2, {}, ValueError, r"function must be defined by a module.*got 3"),
         (wait_until, 0, {}, ValueError, "number must be at least 1, got 0"),
