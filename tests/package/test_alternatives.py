@@ -1,4 +1,4 @@
-"""alternatives.py: operations are those that torch counts, paths those that signals take."""
+"""alternatives.py: operations equal torch's count, path lengths equal measured ones."""
 
 import numpy as np
 import pytest
@@ -144,7 +144,7 @@ def test_the_path_length_is_the_number_of_layers_that_a_signal_needs(n, kernel, 
     for kind in ("self-attention", "convolutional", "restricted"):
         found = layers_needed(lambda _, kind=kind: layer(kind, 4, kernel, radius), n)
         assert found == path_length(kind, n, **sizes), kind
-    # With room at both ends, for this signal may take a step too far and one back.
+    # Leave room at both ends: the shortest path may overshoot and come back.
     found = layers_needed(
         lambda i: layer("convolutional", 4, kernel, dilation=kernel**i), n, room=2 * n
     )

@@ -145,7 +145,7 @@ def test_scores_are_divided_by_the_width_of_a_head_not_of_the_model():
     share = 1 / (1 + math.exp(-4))
     assert_same(weights[""][0, 0], torch.tensor([[1 - share, share]]), torch.float32)
     assert [f"{w:.4f}" for w in weights[""][0, 0, 0]] == ["0.0180", "0.9820"]
-    # Recorded weights are computed anew; what was really attended to shows in the output.
+    # Recorded weights are recomputed, so the output is checked too.
     assert_same(output[0, 0, 0], torch.tensor(4 * share), torch.float32)
 
 
@@ -285,9 +285,9 @@ def test_order_of_keys_and_other_sentences_of_the_batch_do_not_change_an_output(
     keys, queries = torch.randperm(m, generator=g), torch.randperm(n, generator=g)
     assert_same(ours(q, k[:, keys], v[:, keys]), output)
     assert_same(ours(q[:, queries], k, v), output[:, queries])
-    # Batch mates do not matter.
+    # The other sentences of the batch do not matter.
     assert_same(ours(q[:1], k[:1], v[:1]), output[:1])
-    # A query alone gets what it gets among others.
+    # The other queries do not matter.
     assert_same(ours(q[:, :1], k, v), output[:, :1])
 
 

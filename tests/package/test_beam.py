@@ -109,7 +109,7 @@ def test_a_cache_is_made_only_if_it_is_used():
 
 
 def best_of_all(rule, source, V, max_len, alpha):
-    """Every complete sentence of at most max_len tokens, EOS included, weighed by itself."""
+    """The best of all sentences of at most max_len tokens, EOS included, each scored alone."""
     scores = {}
     others = [token for token in range(V) if token not in (PAD, BOS, EOS)]
     for length in range(max_len):
@@ -158,7 +158,7 @@ def plain_beam_search(rule, source, max_len, K, alpha, patience=1):
         running = [(t, log_p) for log_p, t in candidates if t[-1] != EOS][:K]
         if len(ended) >= K * patience or not running:
             break
-        # However it goes on, a running hypothesis is at best as likely as now.
+        # No continuation of a hypothesis is more likely than the hypothesis itself.
         reach = max(running[0][1] / ((5 + n) / 6) ** alpha for n in range(length, max_len + 1))
         if ended and reach <= max(ended)[0]:
             break
@@ -179,7 +179,7 @@ def test_equals_a_beam_search_written_with_plain_lists(K, alpha, patience):
 
 def test_patience_finds_a_likelier_sentence_after_less_likely_ones_have_ended():
     # EOS has 0.09 at every step but the third, where it has 0.9: the likeliest sentence has
-    # two tokens, and by then two stumps have ended.
+    # two tokens, and by then two shorter ones have ended.
     def rule(source, tokens):
         chances = {5: 0.9, EOS: 0.09, 6: 0.01} if len(tokens) < 2 else {EOS: 0.9, 5: 0.1}
         return [math.log(chances[i]) if i in chances else -1e4 for i in range(7)]
@@ -203,7 +203,7 @@ def test_without_a_complete_sentence_the_likeliest_unfinished_one_is_returned():
     # The same if no token ends a sentence.
     model = ScriptedModel(random_rule(1, 5))
     assert beam_search(model, sources(1), bos_id=BOS, eos_id=None, max_len=3).shape == (1, 3)
-    # An impossible EOS that fills a place among too few candidates ends nothing.
+    # With too few candidates an EOS of probability 0 is among them; it ends no sentence.
     model = ScriptedModel(lambda source, tokens: [-math.inf] * 3 + [0.0])
     output = beam_search(model, sources(1), bos_id=BOS, eos_id=0, max_len=5, beam_size=2)
     assert output.tolist() == [[3] * 5]

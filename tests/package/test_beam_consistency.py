@@ -1,4 +1,4 @@
-"""decoding.py, beam search: equal to greedy, without cache and alone; every form of input."""
+"""decoding.py, beam search: the same as greedy, without a cache, alone; input and output."""
 
 import math
 
@@ -10,7 +10,7 @@ from scripted_model import BOS, EOS, PAD, ScriptedModel, random_rule, scripted, 
 
 from attention_core import beam_search, greedy_decode
 
-# ------------------------------------------------------ the same by every road
+# ------------------------------------------------------- the same in every way
 
 
 @both_ways
@@ -67,7 +67,7 @@ def test_a_cache_does_not_change_the_tokens(norm_first):
     for seed in range(6):
         model = build(torch.float64, seed=seed, norm_first=norm_first)
         src, _ = batch(seed)
-        # An end that comes: the fourth token of what the model says without one.
+        # An EOS that occurs: the fourth token of what the model writes without an EOS.
         free = greedy_decode(model, src, bos_id=1, eos_id=None, max_len=4)
         for row in range(2):
             ids = {"bos_id": 1, "eos_id": free[row, 3].item(), "max_len": 7, "beam_size": 3}

@@ -15,9 +15,9 @@ from attention_core.blockwise import blockwise_attention, merge, mixture, summar
 
 D_K, D_V = 11, 13
 MASKS = ["none", "padding", "causal", "padding and causal", "random"]
-FOLDED = {
-    "random in a row": lambda: mask("random")[:, :, :1],
-    "one key": lambda: mask("random")[..., :1],
+BROADCAST = {
+    "one row for all queries": lambda: mask("random")[:, :, :1],
+    "one column for all keys": lambda: mask("random")[..., :1],
 }
 SIZES = [1, 2, 3, S - 1, S, S + 4]  # 2 and 3 do not divide 7
 
@@ -45,9 +45,9 @@ def merged(q, k, v, mask, cuts):
 
 
 @pytest.mark.parametrize("block_size", SIZES)
-@pytest.mark.parametrize("kind", [*MASKS, *FOLDED])
+@pytest.mark.parametrize("kind", [*MASKS, *BROADCAST])
 def test_equals_explicit_attention_in_values_and_gradients(kind, block_size):
-    allowed = FOLDED[kind]() if kind in FOLDED else mask(kind)
+    allowed = BROADCAST[kind]() if kind in BROADCAST else mask(kind)
     expected = with_gradients(lambda *x: scaled_dot_product_attention(*x, allowed), qkv())
     ours = with_gradients(lambda *x: blockwise_attention(*x, allowed, block_size=block_size), qkv())
     assert_same(ours, expected)
@@ -86,7 +86,7 @@ def test_blocks_may_come_in_any_order_and_be_merged_in_any_pairs(seed, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, 11), max_size=6)))
     parts = [order[a:b] for a, b in itertools.pairwise([0, *cuts, 12])]
     summaries = [summarize(q, k[i], v[i], allowed[:, i]) for i in parts]
-    while len(summaries) > 1:  # two neighbours anywhere become one
+    while len(summaries) > 1:  # merge any two neighbours
         i = data.draw(st.integers(0, len(summaries) - 2))
         summaries[i : i + 2] = [merge(*summaries[i : i + 2])]
     assert_same(mixture(summaries[0]), scaled_dot_product_attention(q, k, v, allowed))
@@ -159,7 +159,7 @@ def test_huge_scores_do_not_overflow(size):
 
 
 def test_a_block_with_far_larger_scores_outweighs_all_others():
-    # The second block outweighs the first beyond all digits, and the other way round.
+    # The larger score takes all the weight, whether it comes second or first.
     k = torch.tensor([[0.0], [5000.0]], dtype=torch.float64)
     v = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
     one = torch.ones(1, 1, dtype=torch.float64)
@@ -169,7 +169,7 @@ def test_a_block_with_far_larger_scores_outweighs_all_others():
 
 def test_fully_masked_rows_and_blocks_give_zeros_and_finite_gradients():
     allowed = mask("random").clone()
-    allowed[..., :3] = False  # whole blocks see nothing, for all queries
+    allowed[..., :3] = False  # the whole first block is blocked for all queries
     for function in (
         lambda *x: blockwise_attention(*x, allowed, block_size=3),
         lambda *x: merged(*x, allowed, (0, 3, 6, S)),

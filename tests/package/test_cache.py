@@ -1,4 +1,4 @@
-"""cache.py: decoding with a cache gives what decoding everything anew gives."""
+"""cache.py: decoding with a cache gives what full recomputation gives."""
 
 import pytest
 import torch
@@ -58,7 +58,7 @@ def test_greedy_decoding_with_a_cache_gives_the_same_twenty_tokens(functions, no
     )
     assert cached.shape == (2, 20)
     assert torch.equal(cached, anew)
-    # The sentences differ, and none of them repeats one token for ever.
+    # The sentences differ, and neither repeats a single token.
     assert not torch.equal(cached[0], cached[1])
     assert all(len(set(row.tolist())) > 1 for row in cached)
 

@@ -64,7 +64,7 @@ def decoder(norm=True, **options):
 
 
 def whole(encoder_layers=N, decoder_layers=N, **options):
-    with warnings.catch_warnings():  # torch speaks of nested tensors, which it does not use
+    with warnings.catch_warnings():  # torch warns of nested tensors, which are not used here
         warnings.simplefilter("ignore")
         options = {"batch_first": True, **options}
         return nn.Transformer(D, H, encoder_layers, decoder_layers, FF, **options)
@@ -82,7 +82,7 @@ PARTS = {
 
 
 def run_theirs(theirs):
-    """Torch's result, with torch's masks: True = blocked. The batch is put where it wants."""
+    """Torch's result, with torch's masks (True = blocked), for any batch_first."""
     first = getattr(theirs, "layers", [theirs])[0]
     first = getattr(first, "self_attn", first).batch_first
     x, memory = (t if first else t.transpose(0, 1) for t in (X, MEMORY))
@@ -137,7 +137,7 @@ def test_a_converted_module_gives_torchs_output_and_converts_back(name, options,
     assert_close(run_theirs(back), run_theirs(theirs), **CLOSE)
     state = back.state_dict()
     assert all(torch.equal(x, state[key]) for key, x in theirs.state_dict().items())
-    # What theirs lacks is 0, and stays 0.
+    # A bias that theirs lacks is 0 and does not train.
     for key in state.keys() - theirs.state_dict().keys():
         assert (state[key] == 0).all()
         assert not dict(back.named_parameters())[key].requires_grad

@@ -170,7 +170,7 @@ def test_a_split_has_days_of_all_years_months_and_weekdays(split):
 
 
 def test_the_splits_never_change():
-    # A model is evaluated on held-out days only if this never changes.
+    # Otherwise a saved model could be evaluated on days that it was trained on.
     lists = [" ".join(map(str, days_of(split))).encode() for split in SPLITS]
     assert [crc32(days) for days in lists] == [987545127, 3045927607, 1096451602]
 
@@ -310,7 +310,7 @@ def test_a_batch_depends_on_its_step_only():
     for step in (22, 0, 21, 7, 6, 7, 14, 13):
         assert same(walked[step], straight[step])
         assert same(new()[step], straight[step])
-    assert new()[10**12][0].shape[0] == 5  # there is no last one
+    assert new()[10**12][0].shape[0] == 5  # the sequence has no end
 
 
 def test_numpy_integers_are_accepted():
@@ -336,7 +336,7 @@ def test_the_batches_are_the_same_in_every_process():
         "batches = DateBatches('train', 5, seed=3, parts=2); "
         "print([x.tolist() for step in (0, 40) for x in batches[step]])"
     )
-    # Not even the order of sets, which differs from process to process, plays a part.
+    # Another hash seed: the order of sets must not matter.
     environment = os.environ | {"PYTHONHASHSEED": "1"}
     printed = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
     batches = DateBatches("train", 5, seed=3, parts=2)

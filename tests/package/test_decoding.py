@@ -34,7 +34,7 @@ def allowed(logits):
 def test_nothing_after_eos_is_kept(use_cache):
     model = ScriptedModel(scripted([5, 6, EOS, 7, 8, EOS, 9]))
     assert greedy(model, sources(1), use_cache=use_cache).tolist() == [[5, 6]]
-    assert len(model.calls) == 3  # a, b, EOS; the model is not asked again
+    assert len(model.calls) == 3  # for 5, 6 and EOS; there is no further call
 
 
 @both_ways
@@ -43,7 +43,7 @@ def test_sentences_end_at_different_steps_and_are_filled_with_padding(use_cache)
     output = greedy(model, sources(3), use_cache=use_cache)
     assert output.tolist() == [[5, PAD, PAD, PAD], [7, 8, 9, 10], [4, 4, PAD, PAD]]
     assert len(model.calls) == 5
-    # The model, too, sees padding in place of what an ended sentence would have said.
+    # The model reads padding for a sentence that has ended.
     assert [call.tgt[0, -1].item() for call in model.calls] == [BOS, 5, PAD, PAD, PAD]
 
 

@@ -1,4 +1,4 @@
-"""decoding.py: what may be written, which numbers are refused, and ids that do not fit."""
+"""decoding.py: tokens that are never written, logits that are not finite, ids out of range."""
 
 import math
 from functools import partial
@@ -39,7 +39,7 @@ def run(search, rule, n=1, *, eos_id=EOS, max_len=6, **model):
     return search(model, sources(n), bos_id=BOS, eos_id=eos_id, max_len=max_len)
 
 
-# ---------------------------------------------------------- what may be written
+# -------------------------------------------- tokens that may and may not be written
 
 
 @every_search
@@ -105,17 +105,17 @@ def test_log_probabilities_are_normalised_over_all_tokens_including_pad():
         return [math.log(given[i]) if i in given else -1e4 for i in range(7)]
 
     # The empty sentence has P = 0.2, [5] has 0.3 * 0.6 = 0.18, at the cost of one token more:
-    # log 0.2 = -1.61 loses to log 0.18 / (7/6)^0.5 = -1.59. If PAD's share were spread over
-    # the others, log 0.4 = -0.92 would win against log 0.36 / (7/6)^0.5 = -0.95.
+    # log 0.2 = -1.61 loses to log 0.18 / (7/6)^0.5 = -1.59. If the share of PAD were spread
+    # over the others, log 0.4 = -0.92 would win against log 0.36 / (7/6)^0.5 = -0.95.
     out = run(partial(beam_search, beam_size=4, length_penalty=0.5, patience=INF), rule)
     assert out.tolist() == [[5]]
 
 
-# --------------------------------------------------- numbers that are no numbers
+# ------------------------------------------------------- logits that are not finite
 
 
 def broken(step, row, logits):
-    """Rule: fine, but for one row of logits at one step."""
+    """A rule with ordinary logits, except for one sentence at one step."""
 
     def rule(source, tokens):
         if source == row + 1 and len(tokens) == step - 1:
@@ -262,7 +262,7 @@ def test_a_bos_or_eos_outside_the_vocabulary_is_named(search, name):
     for make in MODELS.values():
         with pytest.raises(ValueError, match=text):
             search(make(torch.float32), batch()[0], **ids, max_len=0)
-    # A model without a stated size is measured by its logits.
+    # Where the model has no tgt_vocab_size, the width of its logits counts.
     with pytest.raises(ValueError, match=r"eos_id must be .* of 11 tokens, got 11; None says"):
         run(search, scripted([5]), eos_id=11)
 

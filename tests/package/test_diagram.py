@@ -36,7 +36,7 @@ def book_style():
     with mpl.rc_context():
         plotting.use_book_style()
         yield
-        assert not plt.get_fignums(), "a drawing that pyplot knew would be shown twice"
+        assert not plt.get_fignums(), "a figure that pyplot keeps would be shown twice"
         plt.close("all")
 
 
@@ -279,7 +279,7 @@ def test_every_letter_is_legible_on_its_box(dark):
     papers = {to_rgb(box.get_facecolor()) for box in patches(figure, FancyBboxPatch)}
     papers.add(to_rgb(figure.get_facecolor()))
     bands = {to_rgb(band.get_facecolor()) for band in patches(figure, Rectangle)}
-    assert len(papers) == 3  # mixes, each token alone, and the page itself
+    assert len(papers) == 3  # mixes tokens, each token alone, the page
     for text in figure.axes[0].texts:
         letter = text.get_text() in ("q", "k", "v")
         for paper in bands if letter else papers:

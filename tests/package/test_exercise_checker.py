@@ -55,7 +55,7 @@ WRONG = {
     "nan in a table": [[1.0, 2.0], [float("nan"), 4.0]],
     "nan in an array": np.array([1, np.nan, 3]),
     "a complex number": torch.tensor([1, 2j, 3]),
-    "a number in a list of Python": [1, 2 + 1j, 3],
+    "a complex number in a list": [1, 2 + 1j, 3],
     "an axis too many": [[1, 2, 3]],
     "an axis too many in a tensor": torch.tensor([[1, 2, 3]]),
     "an axis too many in an array": np.array([[1, 2, 3]]),

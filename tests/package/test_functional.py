@@ -185,7 +185,7 @@ def test_weights_sum_to_1_and_ignore_a_shift_and_the_order_of_the_keys(seed, len
     # Every row of weights adds up to 1, and no weight is negative.
     assert_close(weights.sum(dim=-1), torch.ones(n).double())
     assert (weights >= 0).all()
-    # A mixture stays within the range of its ingredients.
+    # A weighted mean stays within the range of the values.
     assert (output <= v.max(dim=-2).values + 1e-12).all()
     assert (output >= v.min(dim=-2).values - 1e-12).all()
     # The same vector added to every key changes nothing: softmax ignores a shift.

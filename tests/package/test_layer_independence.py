@@ -1,4 +1,4 @@
-"""layers.py: what a layer must not notice: order, padding, later tokens, batch mates."""
+"""layers.py: what an output must not depend on: order, padding, later tokens, the batch."""
 
 import pytest
 import torch
@@ -29,12 +29,12 @@ def test_layers_ignore_order_later_tokens_and_the_rest_of_the_batch(seed, length
         filled(layer(6, 2, 5, norm_first=norm_first), seed=seed)
         for layer in (EncoderLayer, DecoderLayer)
     )
-    # Without positions a layer does not know order: shuffled in, shuffled out.
+    # Without positions a layer ignores order: a shuffled input gives the shuffled output.
     order = torch.randperm(length, generator=g)
     assert_same(encoder(x[:, order]), encoder(x)[:, order])
     assert_same(decoder(x[:, order], memory), decoder(x, memory)[:, order])
     assert_same(decoder(x, memory[:, torch.randperm(4, generator=g)]), decoder(x, memory))
-    # Batch mates do not matter.
+    # The other sentences of the batch do not matter.
     assert_same(encoder(x[1:]), encoder(x)[1:])
     assert_same(decoder(x[1:], memory[1:]), decoder(x, memory)[1:])
     # A later token does not change an earlier one.
@@ -73,7 +73,7 @@ def test_an_encoder_layer_ignores_padding_and_the_other_sentences(length, norm_f
     together = layer(positions(x), padding_mask(ids, 0))
     assert together.shape == x.shape
     assert_close(together[:1, :3], alone, rtol=0, atol=1e-6)
-    # Whatever stands in the padding, though not so for a word.
+    # The content of padding changes nothing; that of a word does.
     changed = torch.where(ids[..., None] == 0, 1e3, x)
     other = layer(positions(changed), padding_mask(ids, 0))
     assert torch.equal(other[ids == 1], together[ids == 1])

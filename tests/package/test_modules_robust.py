@@ -1,4 +1,4 @@
-"""What every module with attention or positions must survive: devices, dtypes, compilers."""
+"""Every module on other devices, in other dtypes, under autocast and with empty axes."""
 
 import inspect
 
@@ -152,7 +152,7 @@ def test_a_loaded_state_dict_gives_the_same_outputs(name):
 
 
 class NoNaN(TorchDispatchMode):
-    """Looks at the result of every single operation, backward pass included."""
+    """Checks the result of every operation, the backward pass included."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))

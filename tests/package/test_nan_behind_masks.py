@@ -1,4 +1,4 @@
-"""NaN and infinity in keys and values that a mask blocks: what is promised, and what torch does."""
+"""NaN and infinity in keys and values that a mask blocks: ours, and torch for comparison."""
 
 from functools import partial
 

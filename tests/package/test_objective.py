@@ -67,7 +67,7 @@ def test_equals_torch_with_padding_ignored_in_values_and_gradients(dtype):
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_label_smoothing_equals_that_of_torch_over_all_tokens_but_padding(share):
-    # Torch knows no padding class: leave its column out, and number the others anew.
+    # Torch has no padding class: drop its column, and renumber the others.
     logits, targets = logits_and_targets()
     with torch.no_grad():
         logits[..., PAD] = -1e9  # a model that never predicts padding
@@ -90,7 +90,7 @@ def test_label_smoothing_equals_the_written_out_target_distribution(share):
     expected = -(wanted * logits.log_softmax(dim=-1)).sum(dim=-1)[real].mean()
     loss = sequence_loss(logits, targets, pad_id=PAD, label_smoothing=share)
     assert_close(loss, expected, rtol=1e-12, atol=1e-12)
-    # The gradient is the distance between what is predicted and what is wanted.
+    # The gradient is the predicted distribution minus the target distribution.
     loss.backward()
     gradient = (logits.softmax(dim=-1) - wanted) * real[..., None] / real.sum()
     assert_close(logits.grad, gradient, rtol=1e-12, atol=1e-12)
@@ -162,7 +162,7 @@ def test_a_pad_id_of_minus_100_is_ignored():
     ("dtype", "pad_id"), [(torch.uint8, 256), (torch.int8, 200), (torch.int32, 2**32)]
 )
 def test_a_pad_id_that_the_dtype_cannot_hold_marks_no_padding(dtype, pad_id):
-    targets = torch.tensor([[0, 4]], dtype=dtype)  # 256 and 2**32 would wrap round to 0
+    targets = torch.tensor([[0, 4]], dtype=dtype)  # 256 and 2**32 would wrap around to 0
     logits = torch.zeros(1, 2, 5)
     logits[0, 0, 0] = 1.0
     expected = F.cross_entropy(logits[0], targets[0].long())

@@ -82,7 +82,7 @@ def test_the_base_model_of_the_paper_has_63_082_496_parameters():
 
 def test_the_formula_of_a_layer_gives_the_parameters_of_bert_base():
     d = 768
-    embeddings = (30_522 + 512 + 2) * d  # words, positions, which of two sentences
+    embeddings = (30_522 + 512 + 2) * d  # words, positions, segments
     norm, pooler = 2 * d, d**2 + d
     assert encoder_layer_parameters(d) == 7_087_872
     assert 12 * encoder_layer_parameters(d) + embeddings + norm + pooler == 109_482_240

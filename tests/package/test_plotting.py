@@ -1,4 +1,4 @@
-"""plotting.py: drawn as given, legible in both themes, never with empty boxes for letters."""
+"""plotting.py: drawn as given, legible in both themes, no empty boxes for missing glyphs."""
 
 import base64
 import io
@@ -54,7 +54,7 @@ def test_rows_are_queries_and_columns_are_keys():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["q1", "q2"]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["k1", "k2", "k3"]
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
-    # Text by text, left to right and downwards, the cells show the table.
+    # The cells show the table, row by row from the top.
     assert [t.get_text() for t in ax.texts] == [f"{x:.3f}" for x in TABLE.flatten()]
     positions = [tuple(t.get_position()) for t in ax.texts]
     assert positions == [(c + 0.5, r + 0.5) for r in range(2) for c in range(3)]

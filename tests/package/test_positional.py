@@ -156,7 +156,7 @@ def test_a_device_without_float64_is_handed_no_float64():
         SinusoidalPositions(4, max_len=5).to("meta")
         with torch.device("meta"):
             SinusoidalPositions(4, max_len=5)
-        with pytest.raises(AssertionError, match="float64 on meta"):  # so it would be seen
+        with pytest.raises(AssertionError, match="float64 on meta"):  # the check works
             table(5, 4, device="meta")
 
 
@@ -237,7 +237,7 @@ def test_the_result_has_the_dtype_of_the_tokens(kind, dtype):
     assert kind(D, max_len=ROWS).to("meta").table.device.type == "meta"
 
 
-# --------------------------------------------- moved, converted, emptied, reloaded
+# ------------------------------------ moved to devices and dtypes, emptied, reloaded
 
 ROUND_TRIPS = {
     "bfloat16": lambda m: m.bfloat16().float(),

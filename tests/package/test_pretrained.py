@@ -1,4 +1,4 @@
-"""Finished models: the one that comes with the package, and those that a caller saves."""
+"""Trained models: the one that comes with the package, and those that a caller saves."""
 
 import copy
 import dataclasses
@@ -39,7 +39,7 @@ def model():
 
 
 def test_the_packaged_model_translates_days_that_it_was_not_trained_on(model):
-    """The margin: 1000 of 1000 were right when it was made; five mistakes fail."""
+    """It got all 1000 right when it was trained; the test allows four mistakes."""
     batches = DateBatches("test", 100, seed=5)
     accuracy = evaluate(
         model, [batches[n] for n in range(10)], bos_id=TARGET.BOS, eos_id=TARGET.EOS
@@ -49,7 +49,6 @@ def test_the_packaged_model_translates_days_that_it_was_not_trained_on(model):
 
 
 def test_the_packaged_model_has_the_sizes_of_its_recorded_command(model):
-    """The recorded command, with its paths: the sizes are those that it builds."""
     made = torch.load(OWN, weights_only=True)["extras"]["command"]
     words = shlex.split(made)
     assert words[:3] == ["python", "-m", "attention_core.train"]
@@ -91,7 +90,7 @@ def test_a_model_comes_back_in_eval_mode_rounded_to_half(tmp_path, name):
     assert (extras["command"], extras["step"]) == ("by hand", 3)
 
 
-def test_the_packaged_model_is_loaded_in_the_default_dtype(tmp_path):
+def test_the_packaged_model_is_loaded_in_the_default_dtype():
     torch.set_default_dtype(torch.float64)
     try:
         loaded = load_trained()

@@ -88,7 +88,7 @@ def test_no_gradient_is_recorded():
         ),
     ],
 )
-def test_errors(function, x, error, text):
+def test_bad_input_and_output_are_named(function, x, error, text):
     with pytest.raises(error, match=text):
         reach_matrix(function, x)
 

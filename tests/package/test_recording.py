@@ -1,4 +1,4 @@
-"""recording.py: the weights seen are those used, and looking changes nothing."""
+"""recording.py: the recorded weights are those used, and recording changes nothing."""
 
 import copy
 import pickle
@@ -133,7 +133,7 @@ def test_after_the_block_the_module_is_as_before(make):
 
 
 def both():
-    """A model with each kind of attention; one of them stands in it twice."""
+    """A model with each kind of attention, one of them under two names."""
     twice = attend()
     return nn.ModuleDict({"one": twice, "two": additive(), "three": twice})
 

@@ -1,4 +1,4 @@
-"""recurrent.py: equal to its formulas written out; who learns of whom, and padding."""
+"""recurrent.py: equal to its formulas written out; which token reaches which; padding."""
 
 import pytest
 import torch
@@ -88,7 +88,7 @@ def test_without_attention_a_sentence_of_any_length_becomes_one_vector():
     for length in (1, 7, 53):
         memory = model.encode(ids(B, length, vocabulary=V_SRC))
         assert memory.shape == (B, 1, D_MODEL)
-    # Whoever holds the vector needs nothing else: neither the source nor its mask.
+    # Decoding needs this vector only: neither the source nor its mask.
     src, tgt = batch()
     memory = model.encode(src)
     model.encode(src.flip(0, 1))
@@ -121,7 +121,7 @@ def test_each_target_token_may_have_a_memory_mask_of_its_own():
     assert_close(torch.cat(steps, dim=1), logits, **CLOSE)
 
 
-# ------------------------------------------------------- who may learn of whom
+# -------------------------------------------------- which token reaches which
 
 
 def with_embedding(model, name, function):
@@ -199,8 +199,8 @@ def test_a_source_of_padding_only_gives_finite_logits_and_gradients(attention):
     before = model(src, tgt)
     src[0] = PAD
     logits = model(src, tgt)
-    assert_close(logits[1], before[1], **CLOSE)  # its neighbour does not notice
-    assert_close(model(src[:1, :2], tgt[:1])[0], logits[0], **CLOSE)  # nor does its length
+    assert_close(logits[1], before[1], **CLOSE)  # sentence 1 is unchanged
+    assert_close(model(src[:1, :2], tgt[:1])[0], logits[0], **CLOSE)  # the length is irrelevant
     logits.square().mean().backward()
     for parameter in model.parameters():
         assert parameter.grad.isfinite().all()

@@ -1,4 +1,4 @@
-"""recurrent.py: usable wherever a Transformer is: decoding, training, checkpoints, errors."""
+"""recurrent.py in use: decoding, training, checkpoints, errors."""
 
 import copy
 import dataclasses
@@ -72,7 +72,7 @@ def test_decoding_is_the_same_with_a_cache_without_and_for_each_sentence_alone(
     for seed in range(5):
         model = build(attention=attention, num_layers=2, seed=seed)
         src, _ = batch(seed)
-        # What the second sentence says at the fourth place, if it need not end, is its end.
+        # Decode without an EOS, and take the fourth token of the second sentence as the EOS.
         endless = search(model, src, bos_id=1, eos_id=None, max_len=9, **more)
         options = dict(bos_id=1, eos_id=endless[1, 3].item(), max_len=9, **more)
         together = search(model, src, **options)

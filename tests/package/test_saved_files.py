@@ -106,7 +106,7 @@ def test_an_interruption_while_writing_leaves_the_old_file_whole(tmp_path, kind,
     assert_holds(tmp_path / "model.pt", load, build())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.skipif(sys.platform == "win32", reason="links need special rights on Windows")
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nothing yet"])
 def test_a_symbolic_link_stays_one_and_its_target_is_written(tmp_path, kind, there):
     _, save, load = kind
@@ -122,7 +122,7 @@ def test_a_symbolic_link_stays_one_and_its_target_is_written(tmp_path, kind, the
     assert names(tmp_path / "elsewhere") == ["real.pt"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="rights are others there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
 def test_a_file_keeps_its_permissions(tmp_path, kind):
     _, save, _ = kind
     save(tmp_path / "model.pt", build())

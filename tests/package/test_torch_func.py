@@ -33,7 +33,7 @@ FUNCTIONS = {
     "summaries": lambda q, k, v, m=None: mixture(summarize(q, k, v, m)),
 }
 every_function = pytest.mark.parametrize("name", FUNCTIONS)
-# Which of q, k, v and the mask have an axis that is mapped, and at which place.
+# The place of the mapped axis in q, k, v and the mask; None for an argument without one.
 AXES = [
     (None, None, None, 0),
     (None, None, None, -1),
@@ -46,7 +46,7 @@ AXES = [
 
 
 def arguments(axes):
-    """Those mapped with their axis at its place, the others from the first example."""
+    """The mapped arguments with their axis at its place; of the others the first example."""
     stacked = Q, K, V, ALLOWED
     return [
         x[0] if axis is None else x.movedim(0, axis) for x, axis in zip(stacked, axes, strict=True)

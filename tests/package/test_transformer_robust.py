@@ -62,7 +62,7 @@ def test_a_move_takes_every_parameter_and_buffer_along():
         assert logits.device.type == "meta"
         assert logits.dtype == tensors[0].dtype
         assert logits.shape == (2, 5, V_TGT)
-    assert sum(1 for _ in model.buffers()) == 1  # the table of positions was looked at
+    assert sum(1 for _ in model.buffers()) == 1  # the table of positions was among them
 
 
 def test_a_model_can_be_made_on_the_meta_device():

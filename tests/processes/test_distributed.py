@@ -1,4 +1,4 @@
-"""distributed: shared work equals one process, and every process ends."""
+"""distributed: several processes give the results of one, and every process ends."""
 
 import os
 import signal
@@ -19,13 +19,13 @@ from attention_core.distributed import loopback, run_processes, sharing
 from attention_core.distributed.sharing import Traffic, alone, by_heads, by_sentences, main
 
 linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads Linux' /proc")
-B, L, S, D_V = 5, 3, 7, 11  # 5 sentences, and 7 keys, cannot be halved
+B, L, S, D_V = 5, 3, 7, 11  # two processes get unequal shares of 5 sentences and 7 keys
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
-    """Folders of this test's processes lie here, so that their command lines name it."""
+    """Put the folders of the processes here, so that their command lines name this test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -85,7 +85,7 @@ def test_sentences_in_unequal_shares_give_the_values_and_gradients_of_one_proces
     assert_same(torch.cat([s.output for s in shares(ran, "sentences")]), expected.output)
     for share in shares(ran, "sentences"):
         assert_same(share.gradients, expected.gradients)
-    # Torch's plain mean over the processes gives a lonely sentence too much weight.
+    # The plain mean over processes gives sentences in a smaller share too much weight.
     for share in shares(ran, "unweighted"):
         wrong = (share.gradients["q_proj.weight"] - expected.gradients["q_proj.weight"]).abs()
         assert wrong.max() > 1e-4
@@ -130,7 +130,7 @@ def test_a_process_alone_sends_nothing():
 @linux
 def test_processes_listen_on_loopback_only(ran):
     for _, addresses in ran[1]:
-        assert addresses  # or the check would see nothing
+        assert addresses  # otherwise the check below would be empty
         assert {loopback_only(address) for address in addresses} == {True}
 
 
@@ -163,7 +163,7 @@ def test_results_come_in_the_order_of_ranks_and_prints_are_not_shown(tmp_path, c
         results = run_processes(process_functions.told, 2, "noise")
     finally:
         torch.set_default_dtype(before)
-    # The interface is asked for by name: on some machines gloo's own choice is another.
+    # Name the interface: on some machines gloo would choose another one.
     assert results == [(rank, torch.float64, 1, loopback()) for rank in (0, 1)]
     assert capfd.readouterr() == ("", "")
     nothing_is_left(tmp_path)

@@ -83,7 +83,7 @@ def test_the_law_of_an_exhibit_reports_it_in_a_sentence(thing):
 
 
 def implementation(exhibit):
-    """What the exhibit's law is about, as someone would hand it over who made this mistake."""
+    """The function or class that the exhibit's law checks, written with this mistake."""
     right = laws.find(exhibit.law.subject)
     owner, _, name = exhibit.target.rpartition(".")
     if exhibit.target == exhibit.law.subject:
@@ -98,7 +98,7 @@ def implementation(exhibit):
 
         return with_the_mistake
 
-    # The law is about a whole, of which the mistake is one part: planted only while it computes.
+    # The law checks a whole model, and the mistake is in one part: plant it during calls only.
     assert exhibit.law.subject == laws.MODEL
     methods = {name: during(getattr(right, name)) for name in ("forward", "encode", "decode")}
     return type("Wrong", (right,), methods)

@@ -1,4 +1,4 @@
-"""The command that trains: few lines, resumed to the bit, usage errors, two processes."""
+"""The training command: its report, resuming bit for bit, usage errors, two processes."""
 
 import random
 import re
@@ -28,7 +28,7 @@ def run(capsys, *arguments):
 
 
 def started(*arguments):
-    """The same in a process of its own, by ``python -m``; ``arguments`` begin with -m."""
+    """Run Python with these arguments, which begin with -m, in a process of its own."""
     result = subprocess.run(
         [sys.executable, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=300
     )
@@ -37,7 +37,7 @@ def started(*arguments):
 
 
 def assert_same_files(a, b):
-    """Two checkpoints hold the same bits, and the same texts, which assert_close does not take."""
+    """Two checkpoints hold the same bits. Texts are compared apart: assert_close takes none."""
     a, b = (torch.load(path, weights_only=True) for path in (a, b))
     for name in ("settings", "optimizer_kind"):
         assert a["extras"].pop(name) == b["extras"].pop(name)
@@ -101,14 +101,14 @@ def test_each_line_shows_the_mean_loss_since_the_line_before(capsys, monkeypatch
 
 def test_a_resumed_run_prints_and_writes_what_an_uninterrupted_one_does(capsys, tmp_path):
     whole = run(capsys, "--steps", 20, "--checkpoint", tmp_path / "whole.pt")
-    # The first run finds no checkpoint, and begins.
+    # The first run finds no checkpoint and starts from the beginning.
     parts = ["--steps", 20, "--checkpoint", tmp_path / "parts.pt", "--resume"]
     stopped = run(capsys, *parts, "--stop", 7)
     assert stopped[:-2] == whole[:4]
     assert stopped[-1] == "stopped; --resume makes the other 13 updates"
     resumed = run(capsys, *parts)
     assert resumed[0] == whole[0]
-    # The line of step 8 speaks of one update here and of two in the whole run.
+    # The line of step 8 averages one update here, and two in the uninterrupted run.
     assert resumed[2:] == whole[5:]
     again = run(capsys, *parts, "--stop", 99)
     assert again == [whole[0], whole[-1]]
@@ -145,7 +145,7 @@ def test_two_processes_write_one_report_and_each_resumes_its_own_random_state(ca
     assert reports[0][0].endswith(" on cpu in 2 processes")
     first, second = torch.load(path, weights_only=True)["extras"]["random"]
     assert not torch.equal(first["cpu"], second["cpu"])
-    # Without dropout, which differs between processes, two learn what one does.
+    # Without dropout, which differs between processes, two processes learn what one does.
     alone = run(capsys, "--steps", 10, "--dropout", 0, "--batch-size", 4)
     lines = [*reports[0][1:], *reports[1][1:-1]]
     for line, expected in zip(lines, alone[1:-1], strict=True):
@@ -153,7 +153,7 @@ def test_two_processes_write_one_report_and_each_resumes_its_own_random_state(ca
 
 
 def test_each_process_takes_the_gpu_of_its_local_rank(monkeypatch):
-    """Without a GPU: what the command asks of torch, in this order."""
+    """Record the calls of torch in their order, so that no GPU is needed."""
     asked = []
     fake = SimpleNamespace(
         is_available=lambda: True,
@@ -239,7 +239,7 @@ CHANGED = {
 
 
 def test_every_option_must_match_on_resume_unless_it_is_listed_as_free():
-    """One that is added later is compared, until it is named as free."""
+    """A new option must match too, until FREE_OPTIONS lists it."""
     options = vars(command.arguments().parse_args([]))
     assert set(CHANGED) == set(options) - command.FREE_OPTIONS
     assert set(options) >= command.FREE_OPTIONS
@@ -309,7 +309,7 @@ def test_checking_the_paths_at_the_start_leaves_no_file_behind(capsys, tmp_path,
 
 
 def test_a_killed_run_resumes_bit_for_bit(tmp_path):
-    """Killed at a moment of chance, not at a report: the next run begins at the last file."""
+    """The kill comes at a random moment, and the next run starts from the last checkpoint."""
     files = {}
     for name in ("whole", "killed"):
         files[name] = tmp_path / f"{name}.pt"

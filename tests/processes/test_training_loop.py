@@ -1,4 +1,4 @@
-"""The training loop: as by hand, resumed to the bit, in several processes as in one.
+"""The training loop: equal to one by hand, resumed bit for bit, the same in two processes.
 
 Run as a script, this file is one of the processes that the tests at the end start.
 """
@@ -50,13 +50,13 @@ def rate(step):
 
 
 def trainee(dropout=0.0, seed=0, kind=torch.optim.Adam, **options):
-    torch.manual_seed(100 + seed)  # of the dropout
+    torch.manual_seed(100 + seed)  # for dropout
     model = build(dropout=dropout, seed=seed)
     return model, kind(model.parameters(), **{"lr": 0.1, **options})
 
 
 def assert_bit_identical(ours, theirs):
-    """Models and optimizers, one by one."""
+    """Two pairs of a model and its optimizer have the same state."""
     assert_close(ours[0].state_dict(), theirs[0].state_dict(), rtol=0, atol=0)
     assert_close(ours[1].state_dict(), theirs[1].state_dict(), rtol=0, atol=0)
 
@@ -187,7 +187,7 @@ def test_training_stops_where_the_loss_stops_being_finite(value):
 
 
 def test_on_a_gpu_the_losses_are_checked_ten_at_a_time(monkeypatch):
-    """Without a GPU: a loss that says it lies on one."""
+    """A loss that claims to be on a GPU, so that none is needed."""
     looked = []
 
     class OnGpu(torch.Tensor):
@@ -224,7 +224,7 @@ def test_a_gradient_that_is_not_finite_makes_no_update():
 
 
 def test_under_autocast_each_step_casts_the_weights_of_that_step():
-    """Autocast keeps cast weights until its block ends, which is after the last step."""
+    """Autocast caches cast weights until its block ends, which may be after the last step."""
     results = []
     for whole in (True, False):
         model = build(torch.float32)
@@ -264,7 +264,7 @@ def test_a_tiny_model_learns_to_reverse_five_tokens(one_thread):
     torch.manual_seed(0)
     sizes = {"src_vocab_size": 11, "tgt_vocab_size": 11, "d_model": 32, "num_heads": 4}
     model = build(torch.float32, **sizes, d_ff=64, norm_first=True)
-    for parameter in model.parameters():  # build draws what no training would begin with
+    for parameter in model.parameters():  # build does not initialise for training
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
     adam = torch.optim.Adam(model.parameters())
@@ -333,7 +333,7 @@ def test_a_learning_rate_from_numpy_can_be_saved(tmp_path):
 
 
 def written(model: nn.Module) -> list[list[int]]:
-    """What the trained model writes for four sources, whose exact match is then the same."""
+    """The tokens that the trained model decodes for one batch of sources."""
     model.eval()
     src = Pairs()[STEPS][0]
     return greedy_decode(model, src, bos_id=BOS, eos_id=EOS, max_len=13).tolist()

@@ -1,4 +1,4 @@
-"""Buttons to Binder and Colab: only where the repository is known, and to files that it has."""
+"""Links to Binder and Colab: only if the repository is known, and only to files that it has."""
 
 import os
 import re
@@ -18,7 +18,7 @@ CI = {
 
 
 def git(folder, *arguments):
-    # No settings of this machine, and none of a git that runs these tests in a hook.
+    # Ignore the settings of this machine, and those of a git hook that runs these tests.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     subprocess.run(

@@ -1,4 +1,4 @@
-"""What is installed is what is pinned, so that the book can still be built next year."""
+"""The installed versions are the pinned ones, so that the book can still be built next year."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def test_no_installed_package_has_missing_or_conflicting_requirements():
 
 
 def test_jupyter_book_2_is_installed_nowhere():
-    """It does not read this book's configuration, and the newest is what pip takes."""
+    """Version 2 cannot read this book's configuration, and pip takes the newest by default."""
     names = ["*.txt", "*.toml", ".binder/*", ".github/workflows/*.yml", ".ci/*", "Makefile", "*.md"]
     files = [path for name in names for path in ROOT.glob(name) if path.is_file()]
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}

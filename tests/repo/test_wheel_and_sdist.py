@@ -111,7 +111,6 @@ def test_the_version_is_written_once_and_known_everywhere(about):
 
 
 def test_a_source_tree_reports_its_own_version_and_not_the_installed_one(tmp_path):
-    """A tree with another version than the installed one says its own."""
     shutil.copytree(ROOT / "attention_core", tmp_path / "attention_core")
     path = tmp_path / "attention_core" / "__init__.py"
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Workflows, updates and templates are valid, may do little, and run what README says."""
+"""Workflows, Dependabot and templates: valid, with few permissions, true to README."""
 
 import os
 import re
@@ -24,7 +24,7 @@ STEPS = [
 
 
 def validate(*paths, schema="vendor.github-workflows"):
-    """The schema comes with the tool; nothing is fetched."""
+    """Check files against a schema that comes with the tool, so that nothing is fetched."""
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
     return subprocess.run([*command, *paths], capture_output=True, encoding="utf-8")
 
@@ -59,7 +59,7 @@ def test_each_job_has_only_the_permissions_that_it_needs():
     for _, _, step in STEPS:
         if "actions/checkout@" in step.get("uses", ""):
             assert step["with"]["persist-credentials"] is False
-        # Text that others choose, such as the name of a branch, is never part of a command.
+        # Text that strangers can choose, such as the name of a branch, is never part of a command.
         assert not re.search(r"\$\{\{(?!\s*matrix\.)", step.get("run", ""))
 
 
@@ -231,7 +231,7 @@ def test_the_notebooks_are_on_their_branch_before_a_page_links_to_them():
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
 def test_the_job_for_the_notebooks_replaces_what_is_on_their_branch(tmp_path):
-    """The commands of the job, with a folder in the place of the repository."""
+    """Run the commands of the job with a local folder in place of the repository."""
     (run,) = [step["run"] for *_, step in STEPS if "git push" in step.get("run", "")]
     far = tmp_path / "far.git"
     subprocess.run(["git", "init", "-q", "--bare", far], check=True)
