@@ -54,11 +54,13 @@ def test_two_beams_find_a_likelier_sentence_than_greedy(use_cache):
 def test_the_length_penalty_decides_between_short_and_long():
     # log 0.54 = -0.6162 with 1 token, EOS, against log 0.46 = -0.7765 with 4.
     rule = table_rule({(): {EOS: 0.54, 5: 0.46}, (5,): {6: 1.0}, (5, 6): {7: 1.0}}, V=11)
-    for alpha, expected in [(0.0, []), (0.55, []), (0.6, [5, 6, 7]), (1.0, [5, 6, 7])]:
+    equal = math.log(math.log(0.46) / math.log(0.54)) / math.log(9 / 6)  # both scores, at 0.57
+    for alpha in (0.0, equal - 0.01):
         output = beam(ScriptedModel(rule), sources(1), beam_size=2, length_penalty=alpha)
-        assert output.tolist() == [expected]
-    flip = math.log(math.log(0.46) / math.log(0.54)) / math.log(9 / 6)
-    assert 0.55 < flip < 0.6
+        assert output.tolist() == [[]]
+    for alpha in (equal + 0.01, 1.0):
+        output = beam(ScriptedModel(rule), sources(1), beam_size=2, length_penalty=alpha)
+        assert output.tolist() == [[5, 6, 7]]
 
 
 def test_a_negative_length_penalty_does_not_stop_the_search_a_step_too_early():

@@ -6,7 +6,7 @@ import oracle
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_inputs import DTYPES, TOLERANCE, B, H, L, S, qkv, random_mask
+from attention_inputs import D_K, DTYPES, TOLERANCE, B, H, L, S, qkv, random_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import torch_fills_empty_rows
@@ -143,6 +143,16 @@ def test_equals_torch_in_gradients(dtype, masked):
         gradients.append([x.grad for x in tensors])
     for ours, theirs in zip(*gradients, strict=True):
         assert_close(ours, theirs, rtol=TOLERANCE[dtype] * 10, atol=TOLERANCE[dtype] * 10)
+
+
+def test_is_causal_and_scale_of_torch_can_be_expressed():
+    # What the docstring says instead of is_causal and scale.
+    q, k, v = qkv()
+    theirs = F.scaled_dot_product_attention(q, k, v, scale=0.7)
+    assert_close(scaled_dot_product_attention(q * (0.7 * D_K**0.5), k, v), theirs)
+    k, v = k[..., :L, :], v[..., :L, :]
+    theirs = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert_close(scaled_dot_product_attention(q, k, v, causal_mask(L)), theirs)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -9,7 +9,6 @@ from samples import D_K, L, S, randn
 
 from attention_core import (
     attention_weights,
-    causal_mask,
     masked_softmax,
     scaled_dot_product_attention,
 )
@@ -95,14 +94,3 @@ def test_only_gradients_that_multiply_a_blocked_nan_are_nan(function, number):
     for found, right in ((d_q[:, others], expected[0][:, others]), (d_k, expected[1])):
         torch.testing.assert_close(found, right)
     torch.testing.assert_close(d_v, expected[2])
-
-
-def test_is_causal_and_scale_of_torch_can_be_expressed():
-    # What the docstring says instead of is_causal and scale.
-    q, k, v = qkv()
-    k, v = k[:L], v[:L]
-    theirs = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    torch.testing.assert_close(scaled_dot_product_attention(q, k, v, causal_mask(L)), theirs)
-    theirs = F.scaled_dot_product_attention(q, k, v, scale=0.7)
-    ours = scaled_dot_product_attention(q * (0.7 * D_K**0.5), k, v)
-    torch.testing.assert_close(ours, theirs)
