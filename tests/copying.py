@@ -1,4 +1,4 @@
-"""Torch's gradients under our names, to be compared with those of our modules."""
+"""Gradients of torch's modules under the names of ours, for comparison."""
 
 import copy
 
@@ -8,7 +8,7 @@ from attention_core import from_torch
 
 
 def torch_gradients(theirs: nn.Module) -> dict[str, Tensor]:
-    """The gradients of ``theirs``, by the names that its numbers have after `from_torch`."""
+    """The gradients of ``theirs``, by the names that its parameters have after `from_torch`."""
     numbers = copy.deepcopy(theirs)
     for parameter, source in zip(numbers.parameters(), theirs.parameters(), strict=True):
         assert source.grad is not None

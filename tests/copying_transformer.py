@@ -1,4 +1,4 @@
-"""A Transformer to test, and an nn.Transformer with the same numbers in it."""
+"""A Transformer to test, and an nn.Transformer with the same parameters."""
 
 import math
 
@@ -8,7 +8,7 @@ from torch import nn
 
 from attention_core import Transformer, TransformerConfig, from_torch, sinusoidal_encoding
 
-# Sizes that are different primes, and a padding number that is not 0.
+# Sizes that differ (those that can be are primes), and a pad id that is not 0.
 PAD = 3
 SIZES = dict(
     src_vocab_size=19,
@@ -28,7 +28,7 @@ def config(**changes):
 
 
 def fill(model, seed):
-    """Draw every number; a gain, the only kind of vector that begins as 1, near 1."""
+    """Fill every parameter at random; a gain, the only vector that starts as 1, near 1."""
     g = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -37,7 +37,7 @@ def fill(model, seed):
 
 
 def build(dtype=torch.float64, seed=0, **changes):
-    """A model in eval mode none of whose numbers, gains and biases included, is a default."""
+    """A model in eval mode with random parameters: no gain or bias has its default."""
     functions = {name: changes.pop(name) for name in ("attention", "norm") if name in changes}
     model = Transformer(config(**changes), **functions)
     fill(model, seed)
@@ -60,9 +60,9 @@ def batch(seed=0, S=7, L=5):
 
 
 def torch_twin(ours):
-    """An nn.Transformer with numbers of its own, whose stacks ours then takes over.
+    """Make an nn.Transformer with random parameters, and give ours its two stacks.
 
-    In post-norm it lacks the two norms after the stacks that nn.Transformer adds.
+    With post-norm it lacks the norm that nn.Transformer adds after each stack.
     """
     c = ours.config
     options = dict(dropout=c.dropout, batch_first=True, norm_first=c.norm_first)
@@ -91,7 +91,7 @@ def torch_twin(ours):
 
 
 def torch_logits(ours, theirs, src, tgt):
-    """What theirs makes of ours' embeddings, through ours' output matrix."""
+    """The logits of the stacks of theirs between the embeddings and the output matrix of ours."""
     c = ours.config
 
     def embed(ids, weight):

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from site_browser import Quiet
 
-# First in each page. Neither engine tells its driver all of this; so the page itself keeps it.
+# Put first in each page: neither engine reports all of this to its driver, so the page keeps it.
 _PROBE = """<script>(() => {
   const wrong = window.wrong = [];
   addEventListener('error', event => wrong.push(event.target?.tagName
@@ -24,7 +24,7 @@ _PROBE = """<script>(() => {
     };
   }
 })()</script>"""
-# What would be asked of another host is reported, not blocked: the page is the reader's.
+# Requests to other hosts are reported and not blocked, so that the page is as readers get it.
 _POLICY = "default-src 'self' 'unsafe-inline' data: blob:"
 # The same page inside of a frame that may run scripts, and has no storage.
 _FRAME = """<!DOCTYPE html><html lang="en"><title>Framed</title>
@@ -82,7 +82,7 @@ def probed(failed: list[str]) -> type[Quiet]:
 
         def end_headers(self) -> None:
             self.send_header("Content-Security-Policy-Report-Only", _POLICY)
-            # As the hosts of pages do; a frame without an origin may not have the fonts otherwise.
+            # As GitHub Pages does; without it a frame without an origin may not load the fonts.
             self.send_header("Access-Control-Allow-Origin", "*")
             super().end_headers()
 

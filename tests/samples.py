@@ -7,8 +7,8 @@ from torch.testing import assert_close
 
 from attention_core import causal_mask, padding_mask
 
-# Sizes that are all different primes: a swapped axis cannot pass by luck. Only the width
-# must be a multiple of the number of heads.
+# Sizes that are all different primes, so that a swapped axis cannot go unnoticed. Only the
+# width must be a multiple of the number of heads.
 B, H, L, S, D_K, D_FF = 2, 3, 5, 7, 11, 13
 D_MODEL = H * D_K
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}

@@ -78,7 +78,7 @@ def served(site: Path, root: Path, handler: type[Quiet] = Quiet) -> Iterator[str
         thread.join()
 
 
-# The sum of all moves of the layout, from the first paint on.
+# The cumulative layout shift since the first paint.
 _SHIFT = """() => new Promise(done => {
   let sum = 0;
   new PerformanceObserver(list => {
@@ -105,13 +105,13 @@ _AXE_RUN = """async ([context, rules]) => {
 _CONTRAST = {"runOnly": ["color-contrast"]}
 _REST = {"rules": {"color-contrast": {"enabled": False}}}
 _ALL, _TEXT, _FRAME = {"include": [["html"]]}, {"exclude": [["pre"]]}, {"exclude": [["article"]]}
-# Contrast is slow to compute. An article has the same colours at every width, so it is looked
-# at on the wide page, and its code by _CODE; what surrounds it is another on the phone.
+# Contrast is slow to compute. An article has the same colours at every width, so it is checked
+# on the wide page only, and its code by _CODE. The frame around it differs on a phone.
 _AXE_RUNS = {
     "wide": [("light", _TEXT, {}), ("dark", _TEXT, _CONTRAST)],
     "phone": [("light", _ALL, _REST), ("light", _FRAME, _CONTRAST), ("dark", _FRAME, _CONTRAST)],
 }
-# Thousands of words in code have a dozen colours: each pair of ink and paper once.
+# Code has thousands of words in a dozen colours: check each pair of text and background once.
 _CODE = """() => {
   const pairs = {};
   for (const part of document.querySelectorAll('pre, pre *')) {

@@ -2,7 +2,7 @@
 
 import torch
 
-# Sizes that are all different primes: a swapped axis cannot pass by luck.
+# Sizes that are all different primes, so that a swapped axis cannot go unnoticed.
 B, H, L, S, D_K, D_V = 2, 3, 5, 7, 11, 13
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 3e-3}
 DTYPES = list(TOLERANCE)

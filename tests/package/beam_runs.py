@@ -1,4 +1,4 @@
-"""How the tests of beam search call it, and on what."""
+"""The calls and inputs that the tests of beam search share."""
 
 import math
 

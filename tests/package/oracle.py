@@ -1,4 +1,4 @@
-"""Attention and the layers around it in plain NumPy: a second opinion without torch."""
+"""Attention and the layers around it in plain NumPy: a reference without torch."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def softmax_row(scores: list[float]) -> list[float]:
-    """Shares of 1 in proportion to e^score, by the school formula."""
+    """Softmax of one row of scores, by its definition."""
     largest = max(scores)
     exponentials = [math.exp(s - largest) for s in scores]
     total = sum(exponentials)
@@ -79,7 +79,7 @@ def additive_attention(query, key, value, state, mask=None):
 
 
 def layer_norm(x, state, eps=1e-5):
-    """Each row alone, by the school formula. Shape: (L, d_model) -> (L, d_model)."""
+    """Each row alone, by the definition. Shape: (L, d_model) -> (L, d_model)."""
     rows = []
     for row in x:
         mean = sum(row) / len(row)

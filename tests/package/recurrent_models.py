@@ -6,7 +6,7 @@ from copying_transformer import SIZES, fill
 
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
 
-# The width must be even: two directions of reading share it.
+# The width must be even: the two directions of the encoder share it.
 V_SRC, V_TGT, D_MODEL = SIZES["src_vocab_size"], SIZES["tgt_vocab_size"], 22
 
 both = pytest.mark.parametrize("attention", [False, True], ids=["plain", "attention"])
@@ -20,14 +20,14 @@ def config(**changes):
 
 
 def build(dtype=torch.float64, seed=0, **changes):
-    """A model in eval mode whose every number is drawn."""
+    """A model in eval mode with random parameters."""
     model = RecurrentTranslator(config(**changes))
     fill(model, seed)
     return model.to(dtype).eval()
 
 
 def gru_step(gru, layer, x, h):
-    """Cho et al. 2014, as torch has it: r and z are gates, n is what would be new."""
+    """One GRU step (Cho et al. 2014) in torch's form: gates r and z, candidate state n."""
     w_x, w_h, b_x, b_h = (
         getattr(gru, f"{kind}_l{layer}")
         for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

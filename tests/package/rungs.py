@@ -18,7 +18,7 @@ def _allowed(mask: Tensor | None, b: int, h: int, i: int, length: int) -> list[i
 
 
 def loops(m, query, key, value, mask):
-    """One query and one key at a time; softmax by the school formula."""
+    """One query and one key at a time; softmax by its definition."""
     q, k, v = m.q_proj(query), m.k_proj(key), m.v_proj(value)
     d_k = m.d_model // m.num_heads
     sentences = []

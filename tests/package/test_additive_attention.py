@@ -12,7 +12,7 @@ from attention_core import AdditiveAttention
 D_QUERY, D_KEY, D_HIDDEN, D_V = 3, 11, 13, 17
 
 
-def test_additive_scores_on_paper():
+def test_additive_weights_and_output_worked_out_by_hand():
     attend = AdditiveAttention(1, 1, 1)
     for p, value in zip(attend.parameters(), (1.0, 1.0, 2.0), strict=True):
         p.data.fill_(value)

@@ -1,4 +1,4 @@
-"""alternatives.py: operations are those that torch counts, paths those that signals take."""
+"""alternatives.py: operations equal torch's count, path lengths equal measured ones."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def band(n, radius):
 
 
 @pytest.mark.parametrize("radius", [0, 1, 3, 12, 13, 40])
-def test_local_attention_is_attention_in_a_band(radius):
+def test_local_attention_equals_attention_with_a_band_mask(radius):
     g = torch.Generator().manual_seed(radius)
     q, k = (torch.randn(2, 3, 13, 5, generator=g, requires_grad=True) for _ in "qk")
     v = torch.randn(2, 3, 13, 7, generator=g, requires_grad=True)
@@ -56,7 +56,7 @@ def test_leading_axes_of_local_attention_are_broadcast(shapes):
     assert_close(local_attention(q, k, v, 2), full, rtol=1e-12, atol=1e-12)
 
 
-def test_numpy_numbers_are_accepted_and_give_numbers_of_python():
+def test_numpy_integers_are_accepted_and_give_python_ints():
     n, d, three = np.int64(7), np.int32(11), np.uint8(3)
     for kind in KINDS:
         counted = layer_operations(kind, n, d, kernel=three, radius=three)
@@ -110,7 +110,7 @@ def layer(kind, d, kernel=3, radius=8, dilation=1):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n", "d", "kernel", "radius"), [(7, 11, 3, 2), (29, 4, 5, 8)])
-def test_the_formula_counts_what_torch_counts(kind, n, d, kernel, radius):
+def test_layer_operations_equal_the_flop_counter_of_torch(kind, n, d, kernel, radius):
     module = layer(kind, d, kernel, radius)
     with FlopCounterMode(display=False) as counter:
         module(torch.randn(1, n, d))
@@ -138,13 +138,13 @@ def layers_needed(make, n, room=0, d=4):
 
 @pytest.mark.parametrize("n", [2, 3, 10, 14, 15, 28])
 @pytest.mark.parametrize(("kernel", "radius"), [(3, 2), (5, 3)])
-def test_signals_take_as_many_layers_as_the_formula_says(n, kernel, radius):
+def test_the_path_length_is_the_number_of_layers_that_a_signal_needs(n, kernel, radius):
     torch.manual_seed(0)
     sizes = {"kernel": kernel, "radius": radius}
     for kind in ("self-attention", "convolutional", "restricted"):
         found = layers_needed(lambda _, kind=kind: layer(kind, 4, kernel, radius), n)
         assert found == path_length(kind, n, **sizes), kind
-    # With room at both ends, for this signal may take a step too far and one back.
+    # Leave room at both ends: the shortest path may overshoot and come back.
     found = layers_needed(
         lambda i: layer("convolutional", 4, kernel, dilation=kernel**i), n, room=2 * n
     )
@@ -152,7 +152,7 @@ def test_signals_take_as_many_layers_as_the_formula_says(n, kernel, radius):
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
-def test_a_recurrent_state_is_updated_once_for_every_token(n):
+def test_the_recurrent_path_length_is_one_state_update_for_each_token(n):
     torch.manual_seed(0)
     cell, updates = nn.GRUCell(3, 3), []
     cell.register_forward_hook(lambda *_: updates.append(1))
@@ -165,7 +165,7 @@ def test_a_recurrent_state_is_updated_once_for_every_token(n):
     assert path_length("recurrent", n) == len(updates)
 
 
-def test_short_texts_need_one_layer():
+def test_the_path_length_of_a_single_token_is_one():
     for kind in KINDS:
         assert path_length(kind, 1) == 1
     assert path_length("convolutional", 1, dilated=True) == 1

@@ -62,7 +62,7 @@ def run(function, module, mask, dtype=torch.float64):
 
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.__name__)
-def test_every_rung_gives_the_same_values_and_gradients(rung, kind):
+def test_every_rung_of_the_equality_ladder_gives_the_same_values_and_gradients(rung, kind):
     allowed, ours = mask(kind), attend()
     full = None if allowed is None else allowed.expand(B, H, L, S)
     output = run(lambda q, k, v, _: rung(ours, q, k, v, full), ours, None)
@@ -145,7 +145,7 @@ def test_scores_are_divided_by_the_width_of_a_head_not_of_the_model():
     share = 1 / (1 + math.exp(-4))
     assert_same(weights[""][0, 0], torch.tensor([[1 - share, share]]), torch.float32)
     assert [f"{w:.4f}" for w in weights[""][0, 0, 0]] == ["0.0180", "0.9820"]
-    # Recorded weights are computed anew; what was really attended to shows in the output.
+    # Recorded weights are recomputed, so the output is checked too.
     assert_same(output[0, 0, 0], torch.tensor(4 * share), torch.float32)
 
 
@@ -276,7 +276,7 @@ def test_a_cache_reorders_and_repeats_the_rows_of_a_batch():
 
 @given(seed=st.integers(0, 2**31 - 1), lengths=st.tuples(st.integers(1, 6), st.integers(1, 6)))
 @settings(max_examples=25, deadline=None)
-def test_properties_of_any_multi_head_attention(seed, lengths):
+def test_order_of_keys_and_other_sentences_of_the_batch_do_not_change_an_output(seed, lengths):
     (n, m), g = lengths, torch.Generator().manual_seed(seed)
     ours = filled(MultiHeadAttention(6, 2), seed=seed)
     q, k, v = (torch.randn(2, s, 6, generator=g, dtype=torch.float64) for s in (n, m, m))
@@ -285,9 +285,9 @@ def test_properties_of_any_multi_head_attention(seed, lengths):
     keys, queries = torch.randperm(m, generator=g), torch.randperm(n, generator=g)
     assert_same(ours(q, k[:, keys], v[:, keys]), output)
     assert_same(ours(q[:, queries], k, v), output[:, queries])
-    # Batch mates do not matter.
+    # The other sentences of the batch do not matter.
     assert_same(ours(q[:1], k[:1], v[:1]), output[:1])
-    # A query alone gets what it gets among others.
+    # The other queries do not matter.
     assert_same(ours(q[:, :1], k, v), output[:, :1])
 
 

@@ -43,7 +43,7 @@ GARDEN_PATH = {
 
 
 @both_ways
-def test_two_beams_find_what_greedy_misses(use_cache):
+def test_two_beams_find_a_likelier_sentence_than_greedy(use_cache):
     rule = table_rule(GARDEN_PATH, V=11)
     options = {"length_penalty": 0.0, "use_cache": use_cache}
     one, two = (beam(ScriptedModel(rule), sources(1), beam_size=k, **options) for k in (1, 2))
@@ -54,14 +54,16 @@ def test_two_beams_find_what_greedy_misses(use_cache):
 def test_the_length_penalty_decides_between_short_and_long():
     # log 0.54 = -0.6162 with 1 token, EOS, against log 0.46 = -0.7765 with 4.
     rule = table_rule({(): {EOS: 0.54, 5: 0.46}, (5,): {6: 1.0}, (5, 6): {7: 1.0}}, V=11)
-    for alpha, expected in [(0.0, []), (0.55, []), (0.6, [5, 6, 7]), (1.0, [5, 6, 7])]:
+    equal = math.log(math.log(0.46) / math.log(0.54)) / math.log(9 / 6)  # both scores, at 0.57
+    for alpha in (0.0, equal - 0.01):
         output = beam(ScriptedModel(rule), sources(1), beam_size=2, length_penalty=alpha)
-        assert output.tolist() == [expected]
-    flip = math.log(math.log(0.46) / math.log(0.54)) / math.log(9 / 6)
-    assert 0.55 < flip < 0.6
+        assert output.tolist() == [[]]
+    for alpha in (equal + 0.01, 1.0):
+        output = beam(ScriptedModel(rule), sources(1), beam_size=2, length_penalty=alpha)
+        assert output.tolist() == [[5, 6, 7]]
 
 
-def test_a_penalty_on_length_still_waits_for_a_better_sentence_one_token_longer():
+def test_a_negative_length_penalty_does_not_stop_the_search_a_step_too_early():
     # Log P -1.0 for the empty sentence, -0.6 for [5]: divided by (7/6)^-2 that is -0.82.
     # A token more would make it -1.07, so only the next step can win.
     def rule(source, tokens):
@@ -101,7 +103,7 @@ def test_finished_candidates_beyond_the_beam_do_not_displace_unfinished_ones():
     assert output.tolist() == [[5, 8]]
 
 
-def test_without_a_cache_none_is_made():
+def test_a_cache_is_made_only_if_it_is_used():
     for use_cache in (True, False):
         model = ScriptedModel(lambda source, tokens: [0.0, 0.0, 1.0])
         beam(model, sources(1), max_len=2, beam_size=2, use_cache=use_cache)
@@ -109,7 +111,7 @@ def test_without_a_cache_none_is_made():
 
 
 def best_of_all(rule, source, V, max_len, alpha):
-    """Every complete sentence of at most max_len tokens, EOS included, weighed by itself."""
+    """The best of all sentences of at most max_len tokens, EOS included, each scored alone."""
     scores = {}
     others = [token for token in range(V) if token not in (PAD, BOS, EOS)]
     for length in range(max_len):
@@ -158,7 +160,7 @@ def plain_beam_search(rule, source, max_len, K, alpha, patience=1):
         running = [(t, log_p) for log_p, t in candidates if t[-1] != EOS][:K]
         if len(ended) >= K * patience or not running:
             break
-        # However it goes on, a running hypothesis is at best as likely as now.
+        # No continuation of a hypothesis is more likely than the hypothesis itself.
         reach = max(running[0][1] / ((5 + n) / 6) ** alpha for n in range(length, max_len + 1))
         if ended and reach <= max(ended)[0]:
             break
@@ -168,7 +170,7 @@ def plain_beam_search(rule, source, max_len, K, alpha, patience=1):
 @pytest.mark.parametrize("K", [1, 2, 3, 7])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -1.0])
 @pytest.mark.parametrize("patience", [1, 0.5, 1.5, math.inf])
-def test_equals_a_search_in_plain_lists(K, alpha, patience):
+def test_equals_a_beam_search_written_with_plain_lists(K, alpha, patience):
     options = {"beam_size": K, "length_penalty": alpha, "patience": patience}
     for seed in range(15):
         rule = never_pad(random_rule(seed, V=6))
@@ -177,9 +179,9 @@ def test_equals_a_search_in_plain_lists(K, alpha, patience):
             assert sentence(row) == plain_beam_search(rule, i + 1, 6, K, alpha, patience)
 
 
-def test_patience_finds_the_likely_sentence_that_unlikely_ends_cut_off():
+def test_patience_finds_a_likelier_sentence_after_less_likely_ones_have_ended():
     # EOS has 0.09 at every step but the third, where it has 0.9: the likeliest sentence has
-    # two tokens, and by then two stumps have ended.
+    # two tokens, and by then two shorter ones have ended.
     def rule(source, tokens):
         chances = {5: 0.9, EOS: 0.09, 6: 0.01} if len(tokens) < 2 else {EOS: 0.9, 5: 0.1}
         return [math.log(chances[i]) if i in chances else -1e4 for i in range(7)]
@@ -191,7 +193,7 @@ def test_patience_finds_the_likely_sentence_that_unlikely_ends_cut_off():
     assert patient.tolist() == [[5, 5]]
 
 
-def test_no_complete_sentence_returns_the_likeliest_beginning():
+def test_without_a_complete_sentence_the_likeliest_unfinished_one_is_returned():
     def rule(source, tokens):
         return [-math.inf, 0.0, -math.inf, *random_rule(3, 4)(source, tokens)]
 
@@ -203,7 +205,7 @@ def test_no_complete_sentence_returns_the_likeliest_beginning():
     # The same if no token ends a sentence.
     model = ScriptedModel(random_rule(1, 5))
     assert beam_search(model, sources(1), bos_id=BOS, eos_id=None, max_len=3).shape == (1, 3)
-    # An impossible EOS that fills a place among too few candidates ends nothing.
+    # With too few candidates an EOS of probability 0 is among them; it ends no sentence.
     model = ScriptedModel(lambda source, tokens: [-math.inf] * 3 + [0.0])
     output = beam_search(model, sources(1), bos_id=BOS, eos_id=0, max_len=5, beam_size=2)
     assert output.tolist() == [[3] * 5]

@@ -15,9 +15,9 @@ from attention_core.blockwise import blockwise_attention, merge, mixture, summar
 
 D_K, D_V = 11, 13
 MASKS = ["none", "padding", "causal", "padding and causal", "random"]
-FOLDED = {
-    "random in a row": lambda: mask("random")[:, :, :1],
-    "one key": lambda: mask("random")[..., :1],
+BROADCAST = {
+    "one row for all queries": lambda: mask("random")[:, :, :1],
+    "one column for all keys": lambda: mask("random")[..., :1],
 }
 SIZES = [1, 2, 3, S - 1, S, S + 4]  # 2 and 3 do not divide 7
 
@@ -45,9 +45,9 @@ def merged(q, k, v, mask, cuts):
 
 
 @pytest.mark.parametrize("block_size", SIZES)
-@pytest.mark.parametrize("kind", [*MASKS, *FOLDED])
-def test_equals_the_whole_in_values_and_gradients(kind, block_size):
-    allowed = FOLDED[kind]() if kind in FOLDED else mask(kind)
+@pytest.mark.parametrize("kind", [*MASKS, *BROADCAST])
+def test_equals_explicit_attention_in_values_and_gradients(kind, block_size):
+    allowed = BROADCAST[kind]() if kind in BROADCAST else mask(kind)
     expected = with_gradients(lambda *x: scaled_dot_product_attention(*x, allowed), qkv())
     ours = with_gradients(lambda *x: blockwise_attention(*x, allowed, block_size=block_size), qkv())
     assert_same(ours, expected)
@@ -61,7 +61,7 @@ def test_equals_the_whole_in_values_and_gradients(kind, block_size):
     scale=st.sampled_from([1e-3, 1.0, 30.0]),
 )
 @settings(max_examples=60, deadline=None)
-def test_equals_the_whole_for_any_sizes_and_masks(seed, lengths, block_size, share, scale):
+def test_equals_explicit_attention_for_any_sizes_and_masks(seed, lengths, block_size, share, scale):
     g = torch.Generator().manual_seed(seed)
     n, m = lengths
     tensors = [
@@ -86,13 +86,13 @@ def test_blocks_may_come_in_any_order_and_be_merged_in_any_pairs(seed, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, 11), max_size=6)))
     parts = [order[a:b] for a, b in itertools.pairwise([0, *cuts, 12])]
     summaries = [summarize(q, k[i], v[i], allowed[:, i]) for i in parts]
-    while len(summaries) > 1:  # two neighbours anywhere become one
+    while len(summaries) > 1:  # merge any two neighbours
         i = data.draw(st.integers(0, len(summaries) - 2))
         summaries[i : i + 2] = [merge(*summaries[i : i + 2])]
     assert_same(mixture(summaries[0]), scaled_dot_product_attention(q, k, v, allowed))
 
 
-def test_merging_is_commutative_and_associative_and_nothing_is_its_unit():
+def test_merging_is_commutative_and_associative_and_no_keys_are_its_identity():
     q, k, v = (x.detach() for x in qkv())
     a, b, c = (
         summarize(q, k[..., i, :], v[..., i, :], mask("random")[..., i])
@@ -130,7 +130,7 @@ def test_gradients_agree_with_finite_differences():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["none", "random"])
-def test_equals_the_whole_in_every_precision(kind, dtype):
+def test_equals_explicit_attention_in_every_precision(kind, dtype):
     expected = with_gradients(lambda *x: scaled_dot_product_attention(*x, mask(kind)), qkv())
     ours = with_gradients(lambda *x: blockwise_attention(*x, mask(kind), block_size=3), qkv(dtype))
     assert all(x.dtype == dtype for x in ours)
@@ -159,7 +159,7 @@ def test_huge_scores_do_not_overflow(size):
 
 
 def test_a_block_with_far_larger_scores_outweighs_all_others():
-    # The second block outweighs the first beyond all digits, and the other way round.
+    # The larger score takes all the weight, whether it comes second or first.
     k = torch.tensor([[0.0], [5000.0]], dtype=torch.float64)
     v = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
     one = torch.ones(1, 1, dtype=torch.float64)
@@ -169,7 +169,7 @@ def test_a_block_with_far_larger_scores_outweighs_all_others():
 
 def test_fully_masked_rows_and_blocks_give_zeros_and_finite_gradients():
     allowed = mask("random").clone()
-    allowed[..., :3] = False  # whole blocks see nothing, for all queries
+    allowed[..., :3] = False  # the whole first block is blocked for all queries
     for function in (
         lambda *x: blockwise_attention(*x, allowed, block_size=3),
         lambda *x: merged(*x, allowed, (0, 3, 6, S)),
@@ -228,7 +228,7 @@ def test_memory_kept_for_the_backward_pass_is_linear_in_n():
     assert explicit == [n * n + 3 * 4 * n for n in (10, 20, 40)]
 
 
-def test_never_more_scores_than_a_block_of_them():
+def test_no_tensor_is_larger_than_the_scores_of_one_block():
     class Largest(torch.utils._python_dispatch.TorchDispatchMode):
         numel = 0
 
@@ -254,7 +254,7 @@ def test_works_inside_multi_head_attention():
 
 # Torch itself makes an instance of the Function while it traces, and warns of that.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-def test_compiles_whole():
+def test_compiles_without_a_graph_break():
     compiled = torch.compile(
         partial(blockwise_attention, block_size=3), fullgraph=True, backend="aot_eager"
     )
@@ -262,7 +262,7 @@ def test_compiles_whole():
     assert_same(with_gradients(lambda *x: compiled(*x, mask("random")), qkv()), expected)
 
 
-def test_follows_the_device():
+def test_runs_on_the_device_of_its_input():
     q, k, v = (x.detach().to("meta") for x in qkv())
     output = blockwise_attention(q, k, v, mask("random").to("meta"), block_size=3)
     assert (output.device.type, output.shape) == ("meta", (B, H, L, D_V))
@@ -284,7 +284,7 @@ def test_follows_the_device():
         lambda q, k, v, m: ([1.0], k, v, m),
     ],
 )
-def test_refuses_what_the_explicit_formula_refuses_in_the_same_words(spoil):
+def test_bad_input_gives_the_error_of_the_explicit_formula(spoil):
     arguments = spoil(*(x.detach() for x in qkv()), mask("random"))
     with pytest.raises((ValueError, TypeError)) as expected:
         scaled_dot_product_attention(*arguments)
@@ -308,12 +308,12 @@ def test_refuses_what_the_explicit_formula_refuses_in_the_same_words(spoil):
         ),
     ],
 )
-def test_refuses_block_sizes_and_dropout_that_it_cannot_do(options, error, message):
+def test_bad_block_sizes_and_dropout_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         blockwise_attention(*qkv(), **options)
 
 
-def test_refuses_to_be_differentiated_twice():
+def test_second_derivatives_are_refused():
     q, k, v = qkv()
     output = blockwise_attention(q, k, v, block_size=3)
     (first,) = torch.autograd.grad(output.square().sum(), q, create_graph=True)

@@ -1,4 +1,4 @@
-"""cache.py: decoding with a cache gives what decoding everything anew gives."""
+"""cache.py: decoding with a cache gives what full recomputation gives."""
 
 import pytest
 import torch
@@ -58,12 +58,12 @@ def test_greedy_decoding_with_a_cache_gives_the_same_twenty_tokens(functions, no
     )
     assert cached.shape == (2, 20)
     assert torch.equal(cached, anew)
-    # The sentences differ, and none of them repeats one token for ever.
+    # The sentences differ, and neither repeats a single token.
     assert not torch.equal(cached[0], cached[1])
     assert all(len(set(row.tolist())) > 1 for row in cached)
 
 
-def test_one_new_token_sees_all_before_it_and_padding_stays_hidden():
+def test_new_tokens_attend_to_all_cached_ones_and_not_to_padding():
     model = build()
     src, tgt = batch(L=5)
     tgt[0, 2] = PAD
@@ -91,7 +91,7 @@ def test_a_step_projects_the_new_token_only_and_the_memory_once():
     assert lengths == {"self": [1] * 10, "cross": [7] * 2}
 
 
-def test_the_cache_and_its_gradients_are_those_of_full_recomputation():
+def test_gradients_through_the_cache_equal_full_recomputation():
     model = build()
     src, tgt = batch()
     results = []
@@ -105,7 +105,7 @@ def test_the_cache_and_its_gradients_are_those_of_full_recomputation():
 
 @both_norms
 @pytest.mark.parametrize("rows", [[1, 0, 2], [2, 2, 0], [1], [0, 1, 1, 2, 0]])
-def test_reordered_rows_go_on_as_if_they_had_always_stood_there(rows, norm_first):
+def test_a_reordered_cache_continues_as_a_batch_in_that_order(rows, norm_first):
     model = build(norm_first=norm_first)
     src, tgt = ids(3, 7, vocabulary=V_SRC), ids(3, 5, vocabulary=V_TGT)
     src[1, 4:], tgt[1, 1] = PAD, PAD
@@ -139,7 +139,7 @@ def test_every_cache_begins_empty_and_each_layer_has_its_own():
     assert not torch.equal(keys[0], keys[1])
 
 
-def test_a_growing_cache_grows_and_the_other_projects_once():
+def test_a_growing_cache_appends_and_a_static_one_projects_once():
     calls = []
 
     def project():
@@ -157,7 +157,7 @@ def test_a_growing_cache_grows_and_the_other_projects_once():
         assert torch.equal(v, -k)
 
 
-def test_what_a_call_refuses_leaves_the_cache_as_it_was():
+def test_a_refused_call_leaves_the_cache_as_it_was():
     model = build()
     src, tgt = batch()
     memory, cache = model.encode(src), model.new_cache()
@@ -191,7 +191,7 @@ def pair(*shape, dtype=torch.float32):
         (lambda: (torch.zeros(2, 3, 1, 5), torch.zeros(2, 3, 1, 4)), "new values must differ in"),
     ],
 )
-def test_keys_that_cannot_follow_those_kept_are_named(project, text):
+def test_new_keys_that_do_not_fit_the_cached_ones_are_named(project, text):
     cache = KeyValueCache(grows=True)
     cache.update(pair(2, 3, 4, 5))
     before = cache.pair

@@ -69,7 +69,7 @@ UNSAFE = [
     ({"x": object()}, "x must be .* got object"),
     ({"x": {"a": [0, print]}}, r"x\['a'\]\[1\] must be .* got builtin_function_or_method"),
     ({"x": np.zeros(2)}, "x must be .* got ndarray"),
-    # Kinds of numbers, tuples and dicts that torch refuses to load.
+    # Subclasses of numbers, tuples and dicts that torch refuses to load.
     ({"x": np.float64(0.5)}, "x must be .* got float64"),
     ({"x": Colour.RED}, "x must be .* got Colour"),
     ({"x": [Pair(1)]}, r"x\[0\] must be .* got Pair"),

@@ -64,7 +64,7 @@ def decoder(norm=True, **options):
 
 
 def whole(encoder_layers=N, decoder_layers=N, **options):
-    with warnings.catch_warnings():  # torch speaks of nested tensors, which it does not use
+    with warnings.catch_warnings():  # torch warns of nested tensors, which are not used here
         warnings.simplefilter("ignore")
         options = {"batch_first": True, **options}
         return nn.Transformer(D, H, encoder_layers, decoder_layers, FF, **options)
@@ -82,7 +82,7 @@ PARTS = {
 
 
 def run_theirs(theirs):
-    """Torch's result, with torch's masks: True = blocked. The batch is put where it wants."""
+    """Torch's result, with torch's masks (True = blocked), for any batch_first."""
     first = getattr(theirs, "layers", [theirs])[0]
     first = getattr(first, "self_attn", first).batch_first
     x, memory = (t if first else t.transpose(0, 1) for t in (X, MEMORY))
@@ -128,7 +128,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "options"), CASES)
 @pytest.mark.parametrize("functions", [{}, FUSED], ids=["explicit", "fused"])
-def test_ours_gives_what_theirs_gives_and_the_way_back_is_exact(name, options, functions):
+def test_a_converted_module_gives_torchs_output_and_converts_back(name, options, functions):
     theirs = theirs_of(name, **options)
     ours = from_torch(theirs, **functions)
     assert_close(run_ours(ours), run_theirs(theirs), **CLOSE)
@@ -137,7 +137,7 @@ def test_ours_gives_what_theirs_gives_and_the_way_back_is_exact(name, options, f
     assert_close(run_theirs(back), run_theirs(theirs), **CLOSE)
     state = back.state_dict()
     assert all(torch.equal(x, state[key]) for key, x in theirs.state_dict().items())
-    # What theirs lacks is 0, and stays 0.
+    # A bias that theirs lacks is 0 and does not train.
     for key in state.keys() - theirs.state_dict().keys():
         assert (state[key] == 0).all()
         assert not dict(back.named_parameters())[key].requires_grad
@@ -147,7 +147,7 @@ def test_ours_gives_what_theirs_gives_and_the_way_back_is_exact(name, options, f
 
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("bias", [False, True])
-def test_both_train_alike(name, bias):
+def test_a_converted_module_trains_like_the_original(name, bias):
     theirs = theirs_of(name, bias=bias)
     ours = from_torch(theirs)
     for module, run in ((ours, run_ours), (theirs, run_theirs)):
@@ -160,7 +160,7 @@ def test_both_train_alike(name, bias):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_copy_is_its_own_and_draws_no_random_numbers(name):
+def test_conversion_shares_no_parameters_and_draws_no_random_numbers(name):
     theirs = theirs_of(name)
     state = torch.get_rng_state()
     ours = from_torch(theirs)
@@ -175,7 +175,7 @@ def test_the_copy_is_its_own_and_draws_no_random_numbers(name):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_dtype_device_mode_dropout_and_frozen_parameters_go_along(name):
+def test_dtype_device_mode_dropout_and_frozen_parameters_are_kept(name):
     theirs = PARTS[name](dropout=0.25).bfloat16().to("meta").eval().requires_grad_(False)
     ours = from_torch(theirs)
     back = to_torch(ours)
@@ -196,7 +196,7 @@ def test_dtype_device_mode_dropout_and_frozen_parameters_go_along(name):
 @pytest.mark.parametrize(
     "function", [partial(blockwise_attention, block_size=3), F.scaled_dot_product_attention]
 )
-def test_an_attention_function_that_gives_the_same_numbers_goes_to_torch(function):
+def test_an_equivalent_attention_function_converts_to_torch(function):
     ours = filled(EncoderLayer(D, H, FF, attention=function)).double()
     assert_close(run_theirs(to_torch(ours)), run_ours(ours), **CLOSE)
 
@@ -208,7 +208,7 @@ BOTH_NORMS = pytest.mark.parametrize("norm_first", [False, True])
 
 @BOTH_NORMS
 @pytest.mark.parametrize("functions", [{}, FUSED], ids=["explicit", "fused"])
-def test_a_whole_transformer_goes_to_torch_and_back(norm_first, functions):
+def test_a_whole_transformer_converts_to_torch_and_back(norm_first, functions):
     ours = build(norm_first=norm_first, **functions)
     src, tgt = batch()
     theirs = to_torch(ours)
@@ -227,7 +227,7 @@ def test_a_whole_transformer_goes_to_torch_and_back(norm_first, functions):
 @BOTH_NORMS
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_the_transformer_that_torch_makes_becomes_ours(norm_first, bias, batch_first):
+def test_an_nn_transformer_made_by_torch_converts_to_ours(norm_first, bias, batch_first):
     """Made as its documentation says: with a norm after each stack, in post-norm too."""
     theirs = whole(dropout=0.0, norm_first=norm_first, bias=bias, batch_first=batch_first)
     fill(theirs, seed=3)
@@ -327,7 +327,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "error", "text"), REFUSED)
-def test_what_ours_cannot_do_is_refused(make, error, text):
+def test_a_torch_module_that_ours_cannot_represent_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         from_torch(make())
 
@@ -350,7 +350,7 @@ def test_a_config_of_another_model_is_refused(changes, text):
         from_torch(whole(), config)
 
 
-def test_stacks_of_different_depth_and_own_stacks_are_refused():
+def test_stacks_of_different_depth_and_custom_stacks_are_refused():
     config = TransformerConfig(
         src_vocab_size=19, tgt_vocab_size=23, d_model=D, num_heads=H, num_layers=N, d_ff=FF
     )
@@ -360,7 +360,7 @@ def test_stacks_of_different_depth_and_own_stacks_are_refused():
         from_torch(whole(custom_decoder=nn.Linear(1, 1)), config)
 
 
-def test_a_config_belongs_to_a_whole_transformer_and_to_nothing_else():
+def test_a_config_is_required_for_a_whole_transformer_and_refused_for_a_part():
     config = TransformerConfig(**SIZES)
     with pytest.raises(TypeError, match=r"config must be .* got NoneType for Transformer"):
         from_torch(whole())
@@ -395,19 +395,19 @@ class OwnLayer(EncoderLayer):
         (attention, TypeError, "ours must be exactly .* got MultiheadAttention"),
     ],
 )
-def test_what_torch_cannot_do_is_refused(make, error, text):
+def test_a_module_that_torch_cannot_represent_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         to_torch(make())
 
 
-def test_both_norms_of_ours_go_to_torch_with_their_eps():
+def test_both_kinds_of_layer_norm_convert_to_torch_with_their_eps():
     for norm in (lambda d: LayerNorm(d, eps=0.3), lambda d: nn.LayerNorm(d, eps=0.3)):
         ours = filled(EncoderLayer(D, H, FF, norm=norm)).double()
         assert to_torch(ours).norm2.eps == 0.3
         assert_close(run_theirs(to_torch(ours)), run_ours(ours), **CLOSE)
 
 
-def test_types_of_the_results():
+def test_each_class_of_torch_converts_to_its_counterpart():
     kinds = [MultiHeadAttention, EncoderLayer, DecoderLayer, Encoder, Encoder, Decoder, Decoder]
     assert [type(from_torch(make())) for make in PARTS.values()] == kinds
     assert type(to_torch(build())) is nn.Transformer

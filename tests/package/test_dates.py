@@ -169,8 +169,8 @@ def test_a_split_has_days_of_all_years_months_and_weekdays(split):
         assert min(counts.values()) >= least
 
 
-def test_the_splits_are_those_of_every_other_machine():
-    # A model is evaluated on held-out days only if this never changes.
+def test_the_splits_never_change():
+    # Otherwise a saved model could be evaluated on days that it was trained on.
     lists = [" ".join(map(str, days_of(split))).encode() for split in SPLITS]
     assert [crc32(days) for days in lists] == [987545127, 3045927607, 1096451602]
 
@@ -222,7 +222,7 @@ def test_the_same_generator_gives_the_same_examples_and_then_others():
     assert made(number=0) == []
 
 
-def test_parts_join_dates_of_forms_of_their_own_into_longer_texts():
+def test_parts_joins_several_dates_each_in_its_own_form():
     longest = max(len(example.source) for example in made())
     for example in made(parts=5, number=211):
         assert example.source.count("; ") == example.target.count("；") == 4
@@ -310,10 +310,10 @@ def test_a_batch_depends_on_its_step_only():
     for step in (22, 0, 21, 7, 6, 7, 14, 13):
         assert same(walked[step], straight[step])
         assert same(new()[step], straight[step])
-    assert new()[10**12][0].shape[0] == 5  # there is no last one
+    assert new()[10**12][0].shape[0] == 5  # the sequence has no end
 
 
-def test_numbers_may_be_those_of_numpy():
+def test_numpy_integers_are_accepted():
     """8-bit numbers too, whose products would overflow."""
     options = {"seed": np.int16(3), "pool": np.int8(100), "parts": np.int8(2)}
     batches = DateBatches("train", np.int8(5), **options)
@@ -336,7 +336,7 @@ def test_the_batches_are_the_same_in_every_process():
         "batches = DateBatches('train', 5, seed=3, parts=2); "
         "print([x.tolist() for step in (0, 40) for x in batches[step]])"
     )
-    # Not even the order of sets, which differs from process to process, plays a part.
+    # Another hash seed: the order of sets must not matter.
     environment = os.environ | {"PYTHONHASHSEED": "1"}
     printed = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
     batches = DateBatches("train", 5, seed=3, parts=2)
@@ -344,7 +344,7 @@ def test_the_batches_are_the_same_in_every_process():
     assert crc32(printed.encode()) == 2435041662
 
 
-def test_another_seed_pool_or_split_gives_other_examples():
+def test_another_seed_gives_other_examples():
     seeds = [0, 1, 2**32, 2**32 + 1, 2**64]  # torch's own generator looks at 32 bits only
     sequences = [DateBatches("train", 11, seed=seed, pool=2) for seed in seeds]
     seen = [pair for batches in sequences for n in range(6) for pair in texts(batches[n])]
@@ -362,7 +362,7 @@ def test_the_days_and_forms_of_a_batch_are_those_asked_for():
             assert known.issuperset(read_chinese(text)[0])
 
 
-def test_dealing_by_length_loses_no_example_and_doubles_none():
+def test_sorting_by_length_keeps_every_example_exactly_once():
     pooled, at_once = (DateBatches("train", n, seed=1, pool=p) for n, p in ((5, 7), (35, 1)))
     dealt = [pair for step in range(7, 14) for pair in texts(pooled[step])]
     assert Counter(dealt) == Counter(texts(at_once[1]))
@@ -385,7 +385,7 @@ def padded_share(batches, steps):
     return sum((x == 0).sum().item() for x in both) / sum(x.numel() for x in both)
 
 
-def test_sorting_by_length_saves_three_quarters_of_the_padding():
+def test_sorting_by_length_saves_more_than_half_of_the_padding():
     single, pooled = (DateBatches("train", 61, seed=0, pool=pool) for pool in (1, 16))
     assert padded_share(single, 32) > 0.35
     assert padded_share(pooled, 32) < 0.15

@@ -34,7 +34,7 @@ def allowed(logits):
 def test_nothing_after_eos_is_kept(use_cache):
     model = ScriptedModel(scripted([5, 6, EOS, 7, 8, EOS, 9]))
     assert greedy(model, sources(1), use_cache=use_cache).tolist() == [[5, 6]]
-    assert len(model.calls) == 3  # a, b, EOS; the model is not asked again
+    assert len(model.calls) == 3  # for 5, 6 and EOS; there is no further call
 
 
 @both_ways
@@ -43,7 +43,7 @@ def test_sentences_end_at_different_steps_and_are_filled_with_padding(use_cache)
     output = greedy(model, sources(3), use_cache=use_cache)
     assert output.tolist() == [[5, PAD, PAD, PAD], [7, 8, 9, 10], [4, 4, PAD, PAD]]
     assert len(model.calls) == 5
-    # The model, too, sees padding in place of what an ended sentence would have said.
+    # The model reads padding for a sentence that has ended.
     assert [call.tgt[0, -1].item() for call in model.calls] == [BOS, 5, PAD, PAD, PAD]
 
 
@@ -61,7 +61,7 @@ def test_without_eos_it_stops_at_max_len(use_cache):
 
 
 @both_ways
-def test_without_eos_it_stops_where_the_model_ends(use_cache):
+def test_without_eos_it_stops_at_the_max_len_of_the_model(use_cache):
     model = ScriptedModel(scripted([5, 6, 7, 8, 9, 10]), max_len=3)
     assert greedy(model, sources(1), use_cache=use_cache).tolist() == [[5, 6, 7]]
     real = build(torch.float32, max_len=8)
@@ -77,13 +77,13 @@ def test_eos_first_gives_empty_sentences(n):
     assert len(model.calls) == 1
 
 
-def test_a_limit_of_zero_gives_empty_sentences_and_asks_nothing():
+def test_max_len_0_gives_empty_sentences_without_a_call_of_the_model():
     model = ScriptedModel(scripted([5], [6]))
     assert greedy(model, sources(2), max_len=0).shape == (2, 0)
     assert model.calls == []
 
 
-def test_no_sentences_give_no_results():
+def test_an_empty_batch_gives_an_empty_result():
     model = build(torch.float32)
     src = torch.ones(0, 7, dtype=torch.long)
     assert greedy_decode(model, src, bos_id=1, eos_id=2, max_len=5).shape[0] == 0
@@ -100,12 +100,12 @@ def test_results_have_the_dtype_of_the_source(dtype):
     assert output.tolist() == [[5, 6], [7, PAD]]
 
 
-def test_the_padding_of_the_model_fills_up():
+def test_short_sentences_are_filled_up_with_the_pad_id_of_the_model():
     model = ScriptedModel(scripted([5, 6, EOS], [EOS]), pad_id=10)
     assert greedy(model, sources(2)).tolist() == [[5, 6], [10, 10]]
 
 
-def test_with_a_cache_each_step_hands_over_one_token_and_without_it_all():
+def test_a_step_decodes_one_token_with_a_cache_and_the_whole_prefix_without():
     for use_cache, lengths in [(True, [1, 1, 1, 1]), (False, [1, 2, 3, 4])]:
         model = ScriptedModel(scripted([5, 6, 7, EOS]))
         greedy(model, sources(1), use_cache=use_cache)

@@ -36,7 +36,7 @@ def book_style():
     with mpl.rc_context():
         plotting.use_book_style()
         yield
-        assert not plt.get_fignums(), "a drawing that pyplot knew would be shown twice"
+        assert not plt.get_fignums(), "a figure that pyplot keeps would be shown twice"
         plt.close("all")
 
 
@@ -96,7 +96,7 @@ def test_the_shapes_are_those_of_the_config_and_the_sentences(sizes, sentences, 
     }
 
 
-def test_the_table_is_marked_where_it_is_shared():
+def test_shared_embeddings_are_marked_at_each_use():
     marked = draw(SMALL, MORNING)
     circles = patches(marked, Circle)
     assert texts(marked).count("E") == len(circles) == 4  # the last explains the others
@@ -125,7 +125,7 @@ def test_norms_stand_where_the_config_has_them(norm_first, counts):
     assert {text: found.count(text) for text in counts} == counts
 
 
-def test_upwards_the_order_is_that_of_the_computation():
+def test_the_boxes_stand_in_the_order_of_the_computation_from_bottom_to_top():
     by_height = sorted(draw(SMALL, MORNING).axes[0].texts, key=lambda t: t.get_position()[1])
     right = [t.get_text().split("\n")[0] for t in by_height if t.get_position()[0] == 4.83]
     assert right == [
@@ -144,7 +144,7 @@ def test_upwards_the_order_is_that_of_the_computation():
     ]
 
 
-def test_a_long_row_loses_its_middle_and_a_long_token_its_end():
+def test_a_long_row_is_shortened_in_its_middle_and_a_long_token_at_its_end():
     found = texts(draw(SMALL, {"source": LONG["source"], "target": ["a"] * 60}))
     assert "internationalis… … word" in found
     (shown,) = {text for text in found if text.startswith("a a a")}
@@ -267,7 +267,7 @@ def test_nothing_leaves_the_page_and_no_texts_overlap(sizes, sentences, norm_fir
             assert frame.y0 <= box.y0 < box.y1 <= frame.y1, label.get_text()
 
 
-def test_the_letters_of_the_book_s_picture_are_large():
+def test_the_text_of_the_picture_in_the_book_is_set_in_15_points():
     labels = draw(SMALL, MORNING).axes[0].texts
     assert {label.get_fontsize() for label in labels} == {15.0}
 
@@ -279,7 +279,7 @@ def test_every_letter_is_legible_on_its_box(dark):
     papers = {to_rgb(box.get_facecolor()) for box in patches(figure, FancyBboxPatch)}
     papers.add(to_rgb(figure.get_facecolor()))
     bands = {to_rgb(band.get_facecolor()) for band in patches(figure, Rectangle)}
-    assert len(papers) == 3  # mixes, each token alone, and the page itself
+    assert len(papers) == 3  # mixes tokens, each token alone, the page
     for text in figure.axes[0].texts:
         letter = text.get_text() in ("q", "k", "v")
         for paper in bands if letter else papers:
@@ -308,7 +308,7 @@ def test_the_style_in_use_is_kept():
         ({"max_len": 2}, ["a"], ["BOS"] * 4, "target must give at most max_len=2 .*got 3"),
     ],
 )
-def test_sentences_that_the_model_could_not_read(sizes, source, target, message):
+def test_sentences_that_the_model_could_not_read_are_refused(sizes, source, target, message):
     with pytest.raises(ValueError, match=message):
         draw(SMALL | sizes, {"source": source, "target": target})
 

@@ -63,7 +63,7 @@ TARGETS = [(0, [5, 6, 7]), (1, [5, 6, 7]), (2, [5, 6, 7]), (3, [5, 6, 7]), (4, [
 EXPECTED = Accuracy(exact=2 / 6, tokens=(4 + 3 + 3 + 1 + 1 + 3) / 21)
 
 
-def test_sentences_count_if_all_is_right_and_tokens_one_by_one():
+def test_exact_counts_whole_sentences_and_tokens_counts_single_tokens():
     model = Speaker(*SCRIPTS)
     assert evaluate(model, [sentences(*TARGETS)], bos_id=BOS, eos_id=EOS) == EXPECTED
     for n, exact in enumerate([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]):
@@ -73,7 +73,7 @@ def test_sentences_count_if_all_is_right_and_tokens_one_by_one():
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 @pytest.mark.parametrize("more", [0, 3])
-def test_the_cut_into_batches_and_padding_do_not_matter(size, more):
+def test_batch_size_and_padding_do_not_change_the_accuracy(size, more):
     cut = (sentences(*TARGETS[n : n + size]) for n in range(0, len(TARGETS), size))
     cut = ((F.pad(src, (0, more), value=PAD), F.pad(tgt, (0, more), value=PAD)) for src, tgt in cut)
     assert evaluate(Speaker(*SCRIPTS), cut, bos_id=BOS, eos_id=EOS) == EXPECTED
@@ -120,7 +120,7 @@ def test_what_is_written_after_the_end_does_not_count():
     assert evaluate(Speaker(script), [batch], bos_id=BOS, eos_id=EOS) == Accuracy(1.0, 1.0)
 
 
-def test_a_pad_id_outside_the_vocabulary_is_only_compared():
+def test_a_pad_id_outside_the_vocabulary_marks_padding():
     model = Speaker(*SCRIPTS)
     model.config.pad_id = -100
     src, tgt = sentences(*TARGETS)

@@ -55,7 +55,7 @@ WRONG = {
     "nan in a table": [[1.0, 2.0], [float("nan"), 4.0]],
     "nan in an array": np.array([1, np.nan, 3]),
     "a complex number": torch.tensor([1, 2j, 3]),
-    "a number in a list of Python": [1, 2 + 1j, 3],
+    "a complex number in a list": [1, 2 + 1j, 3],
     "an axis too many": [[1, 2, 3]],
     "an axis too many in a tensor": torch.tensor([[1, 2, 3]]),
     "an axis too many in an array": np.array([[1, 2, 3]]),
@@ -67,12 +67,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_whatever_was_asked_is_never_right(name):
+def test_an_answer_that_no_question_can_have_is_never_right(name):
     assert lenient(WRONG[name]).startswith("Not right: the answer ")
     assert not three(WRONG[name]).startswith("Right")
 
 
-def test_the_check_speaks_first():
+def test_the_hint_of_the_check_comes_before_that_of_the_decorator():
     """Its hint says more than that an answer is not finite."""
 
     @checker
@@ -97,7 +97,7 @@ def test_a_function_that_gives_nan_once_is_not_right(value):
     assert not doubles(sometimes).startswith("Right")
 
 
-def test_dots_and_answers_of_another_kind_become_sentences():
+def test_dots_and_answers_that_cannot_be_checked_get_a_sentence():
     assert three(...) == "Your turn: replace the dots."
     for answer in (None, "three", {}, object(), [[1, 2], [3]], lambda x: x):
         assert three(answer).startswith("This answer cannot be checked: ")

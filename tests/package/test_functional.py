@@ -155,6 +155,16 @@ def test_equals_torch_in_gradients(dtype, masked):
         assert_close(ours, theirs, rtol=TOLERANCE[dtype] * 10, atol=TOLERANCE[dtype] * 10)
 
 
+def test_is_causal_and_scale_of_torch_can_be_expressed():
+    # What the docstring says instead of is_causal and scale.
+    q, k, v = qkv()
+    theirs = F.scaled_dot_product_attention(q, k, v, scale=0.7)
+    assert_close(scaled_dot_product_attention(q * (0.7 * D_K**0.5), k, v), theirs)
+    k, v = k[..., :L, :], v[..., :L, :]
+    theirs = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert_close(scaled_dot_product_attention(q, k, v, causal_mask(L)), theirs)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_equals_plain_numpy(masked):
     q, k, v = qkv(batch=())
@@ -184,7 +194,7 @@ numbers = st.integers(0, 2**31 - 1)
 
 @given(seed=numbers, lengths=st.tuples(st.integers(1, 6), st.integers(1, 6)))
 @settings(max_examples=40, deadline=None)
-def test_properties_of_any_attention(seed, lengths):
+def test_weights_sum_to_1_and_ignore_a_shift_and_the_order_of_the_keys(seed, lengths):
     g = torch.Generator().manual_seed(seed)
     n, m = lengths
     q, k, v = (
@@ -195,7 +205,7 @@ def test_properties_of_any_attention(seed, lengths):
     # Every row of weights adds up to 1, and no weight is negative.
     assert_close(weights.sum(dim=-1), torch.ones(n).double())
     assert (weights >= 0).all()
-    # A mixture stays within the range of its ingredients.
+    # A weighted mean stays within the range of the values.
     assert (output <= v.max(dim=-2).values + 1e-12).all()
     assert (output >= v.min(dim=-2).values - 1e-12).all()
     # The same vector added to every key changes nothing: softmax ignores a shift.
@@ -220,7 +230,7 @@ def test_merge_undoes_split(seed, heads, width, length):
     assert torch.equal(merge_heads(parts), x)
 
 
-def test_the_future_does_not_change_the_past():
+def test_later_keys_do_not_change_earlier_outputs_under_a_causal_mask():
     q, k, v = (x[..., :L, :] for x in qkv())
     before = scaled_dot_product_attention(q, k, v, causal_mask(L))
     k2, v2 = k.clone(), v.clone()
@@ -231,7 +241,7 @@ def test_the_future_does_not_change_the_past():
     assert not torch.equal(before[..., 3:, :], after[..., 3:, :])
 
 
-def test_what_stands_in_padding_does_not_matter():
+def test_keys_and_values_at_padding_do_not_change_the_output():
     q, k, v = qkv()
     mask = padding_mask(torch.tensor([[1] * 5 + [0] * 2, [1] * 7]), pad_id=0)
     before = scaled_dot_product_attention(q, k, v, mask)
@@ -240,7 +250,7 @@ def test_what_stands_in_padding_does_not_matter():
     assert torch.equal(before, scaled_dot_product_attention(q, k2, v2, mask))
 
 
-def test_batch_mates_do_not_matter():
+def test_the_sentences_of_a_batch_do_not_affect_each_other():
     q, k, v = qkv()
     together = scaled_dot_product_attention(q, k, v)
     for b in range(B):

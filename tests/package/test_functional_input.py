@@ -22,7 +22,7 @@ from attention_core import (
 # ---------------------------------------------------------------- robust input
 
 
-def test_odd_strides_give_the_same_result_as_contiguous_copies():
+def test_non_contiguous_inputs_give_the_same_result_as_contiguous_copies():
     q, k, v = (x.transpose(0, 1) for x in qkv(batch=(H, B)))
     k, v = k[:, :1].expand(B, H, S, D_K), v[..., ::2, :].repeat_interleave(2, -2)[..., :S, :]
     ours = scaled_dot_product_attention(q, k, v)
@@ -47,7 +47,7 @@ def test_widths_above_256_are_compared_by_value():
 
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("length", [0, 1])
-def test_axes_of_size_one_and_zero_stay(batch, length):
+def test_axes_of_size_one_and_zero_are_kept(batch, length):
     x = torch.zeros(batch, 1, length, 1)
     assert attention_weights(x, x).shape == (batch, 1, length, length)
     assert scaled_dot_product_attention(x, x, x).shape == x.shape
@@ -133,7 +133,7 @@ def test_a_probability_outside_0_to_1_is_refused(dropout_p):
         scaled_dot_product_attention(q, k, v, dropout_p=dropout_p)
 
 
-def test_options_are_given_by_name():
+def test_dropout_p_is_keyword_only():
     parameter = inspect.signature(scaled_dot_product_attention).parameters["dropout_p"]
     assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -84,7 +84,7 @@ def test_layer_norm_equals_torch_in_values_and_gradients(dtype, shape, eps):
     assert_same(gradients(ours), gradients(theirs), dtype)
 
 
-def test_layer_norm_keeps_its_digits_far_from_zero():
+def test_layer_norm_stays_accurate_far_from_zero():
     # The shortcut E[x²] - E[x]² loses everything here in float32.
     x = 4096 + torch.tensor([1.0, 0.0, 0.0, 0.0])
     assert_same(LayerNorm(4)(x), LayerNorm(4)(x - 4096), torch.float32)
@@ -225,7 +225,7 @@ def test_masks_of_3_axes_are_one_for_each_sentence_also_with_as_many_heads_as_se
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_dropout_stands_where_torch_has_it(norm_first):
+def test_dropout_is_applied_where_torch_applies_it(norm_first):
     # The same seed drops the same numbers only if the same tensors are dropped in the same
     # order: the weights, inside the feed-forward, and the output of each sublayer. (One
     # sentence only: torch lays out a batch differently in memory, and drops in that order.)
@@ -239,7 +239,7 @@ def test_dropout_stands_where_torch_has_it(norm_first):
         assert_same(*results)
 
 
-def test_dropout_of_1_leaves_the_residual_alone():
+def test_dropout_of_1_leaves_only_the_residual():
     x, memory = randn(B, L, D_MODEL), randn(B, S, D_MODEL)
     options = {"norm_first": True, "dropout": 1.0}
     assert torch.equal(EncoderLayer(*WIDTHS, **options).double()(x), x)

@@ -28,7 +28,7 @@ def test_masks_follow_the_device():
     assert padding_mask(torch.zeros(2, 3).long().to("meta"), 0).device.type == "meta"
 
 
-def test_the_device_is_given_by_name():
+def test_device_is_keyword_only():
     parameter = inspect.signature(causal_mask).parameters["device"]
     assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
 
@@ -54,7 +54,7 @@ def test_padding_mask_is_true_on_real_tokens(dtype):
         (torch.int64, 2**63, -(2**63)),
     ],
 )
-def test_an_id_that_the_dtype_cannot_hold_hides_nothing(dtype, pad_id, alias):
+def test_a_pad_id_that_the_dtype_cannot_hold_hides_no_token(dtype, pad_id, alias):
     # Cast to the dtype, as torch's comparison does, pad_id would become the alias.
     ids = torch.tensor([[alias, 7]], dtype=dtype)
     assert padding_mask(ids, pad_id).tolist() == [[[[True, True]]]]

@@ -29,7 +29,7 @@ def logits_and_targets(dtype=torch.float64, seed=0):
 # ----------------------------------------------------------------- the shift
 
 
-def test_the_decoder_reads_all_but_the_end_and_predicts_all_but_the_beginning():
+def test_the_decoder_input_drops_the_last_token_and_the_labels_drop_the_first():
     BOS, a, b, EOS = 1, 5, 6, 2
     read, predict = shift_targets(torch.tensor([[BOS, a, b, EOS], [BOS, b, EOS, 0]]))
     assert read.tolist() == [[BOS, a, b], [BOS, b, EOS]]
@@ -66,8 +66,8 @@ def test_equals_torch_with_padding_ignored_in_values_and_gradients(dtype):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
-def test_label_smoothing_is_torchs_over_all_tokens_but_padding(share):
-    # Torch knows no padding class: leave its column out, and number the others anew.
+def test_label_smoothing_equals_that_of_torch_over_all_tokens_but_padding(share):
+    # Torch has no padding class: drop its column, and renumber the others.
     logits, targets = logits_and_targets()
     with torch.no_grad():
         logits[..., PAD] = -1e9  # a model that never predicts padding
@@ -90,14 +90,14 @@ def test_label_smoothing_equals_the_written_out_target_distribution(share):
     expected = -(wanted * logits.log_softmax(dim=-1)).sum(dim=-1)[real].mean()
     loss = sequence_loss(logits, targets, pad_id=PAD, label_smoothing=share)
     assert_close(loss, expected, rtol=1e-12, atol=1e-12)
-    # The gradient is the distance between what is predicted and what is wanted.
+    # The gradient is the predicted distribution minus the target distribution.
     loss.backward()
     gradient = (logits.softmax(dim=-1) - wanted) * real[..., None] / real.sum()
     assert_close(logits.grad, gradient, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_padding_and_the_cut_into_batches_change_nothing(share):
+def test_padding_and_batch_size_do_not_change_the_loss(share):
     logits, targets = logits_and_targets()
     options = {"pad_id": PAD, "label_smoothing": share}
     loss = sequence_loss(logits, targets, **options)
@@ -113,7 +113,7 @@ def test_padding_and_the_cut_into_batches_change_nothing(share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_padding_has_no_gradient_at_all(share):
+def test_logits_at_padding_have_gradient_zero(share):
     logits, targets = logits_and_targets()
     sequence_loss(logits, targets, pad_id=PAD, label_smoothing=share).backward()
     padded = targets == PAD
@@ -122,7 +122,7 @@ def test_padding_has_no_gradient_at_all(share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_a_batch_of_padding_alone_has_no_loss(share):
+def test_a_batch_of_padding_alone_has_loss_zero(share):
     logits, targets = logits_and_targets()
     nothing = torch.full_like(targets, PAD)
     loss = sequence_loss(logits, nothing, pad_id=PAD, label_smoothing=share)
@@ -152,7 +152,7 @@ def test_a_pad_id_outside_the_vocabulary_marks_padding_as_one_inside_does(pad_id
     loss.backward()
 
 
-def test_the_loss_over_padding_of_minus_hundred_is_ln_5():
+def test_a_pad_id_of_minus_100_is_ignored():
     targets = torch.tensor([[2, 1, -100, -100]])
     loss = sequence_loss(torch.zeros(1, 4, 5), targets, pad_id=-100)
     assert f"{loss:.4f}" == "1.6094"
@@ -162,7 +162,7 @@ def test_the_loss_over_padding_of_minus_hundred_is_ln_5():
     ("dtype", "pad_id"), [(torch.uint8, 256), (torch.int8, 200), (torch.int32, 2**32)]
 )
 def test_a_pad_id_that_the_dtype_cannot_hold_marks_no_padding(dtype, pad_id):
-    targets = torch.tensor([[0, 4]], dtype=dtype)  # 256 and 2**32 would wrap round to 0
+    targets = torch.tensor([[0, 4]], dtype=dtype)  # 256 and 2**32 would wrap around to 0
     logits = torch.zeros(1, 2, 5)
     logits[0, 0, 0] = 1.0
     expected = F.cross_entropy(logits[0], targets[0].long())
@@ -185,7 +185,7 @@ def test_a_long_batch_in_half_precision_has_a_finite_loss(dtype, share):
     assert logits.grad.isfinite().all()
 
 
-def test_the_loss_can_be_vectorised_and_compiled_whole():
+def test_the_loss_works_under_vmap_and_compiles_without_a_graph_break():
     logits, targets = logits_and_targets()
 
     def loss(logits, targets):
@@ -199,7 +199,7 @@ def test_the_loss_can_be_vectorised_and_compiled_whole():
     assert loss(logits.to("meta"), targets.to("meta")).shape == ()
 
 
-def test_a_logit_that_is_not_a_number_makes_the_loss_not_a_number():
+def test_a_logit_of_nan_makes_the_loss_nan():
     logits, targets = logits_and_targets()
     with torch.no_grad():
         logits[2, 0, 0] = torch.nan
@@ -209,7 +209,7 @@ def test_a_logit_that_is_not_a_number_makes_the_loss_not_a_number():
 # -------------------------------------------------------------- the schedule
 
 
-def test_the_rate_rises_to_its_peak_and_falls_with_the_root():
+def test_the_learning_rate_rises_linearly_and_falls_with_the_inverse_square_root():
     for step, expected in [(1, "1.7469e-07"), (4000, "6.9877e-04"), (16_000, "3.4939e-04")]:
         assert f"{warmup_rate(step, 512, 4000):.4e}" == expected
     rates = [warmup_rate(step, 7, 5) for step in range(1, 12)]
@@ -221,7 +221,7 @@ def test_the_rate_rises_to_its_peak_and_falls_with_the_root():
     assert warmup_rate(np.int64(3), np.int32(7), np.int8(5)) == warmup_rate(3, 7, 5)
 
 
-def test_the_rate_drives_torchs_scheduler_which_counts_from_zero():
+def test_warmup_rate_works_with_lambda_lr_which_counts_from_zero():
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     with pytest.raises(ValueError, match=r"got 0; .*LambdaLR.*step \+ 1"):
         torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warmup_rate(step, 7, 5))
@@ -238,7 +238,7 @@ def test_the_rate_drives_torchs_scheduler_which_counts_from_zero():
 
 
 @pytest.mark.parametrize("tie_embeddings", [True, False])
-def test_the_first_loss_is_near_that_of_a_blind_guess(tie_embeddings):
+def test_the_loss_of_an_untrained_model_is_near_that_of_a_uniform_guess(tie_embeddings):
     torch.manual_seed(0)
     sizes = {"src_vocab_size": 1000, "tgt_vocab_size": 1000, "num_layers": 2, "max_len": 37}
     model = Transformer(TransformerConfig(**sizes, tie_embeddings=tie_embeddings)).eval()

@@ -29,7 +29,7 @@ def test_attention_counts_the_same_for_any_number_of_heads(num_heads):
 
 
 @pytest.mark.parametrize(("d_model", "d_ff"), [(7, 11), (11, 7), (13, 52), (1, 1)])
-def test_layers_count_as_built_and_as_torchs(d_model, d_ff):
+def test_the_formulas_of_layers_equal_numel_of_ours_and_of_torch(d_model, d_ff):
     assert feed_forward_parameters(d_model, d_ff) == count(FeedForward(d_model, d_ff))
     encoder, decoder = EncoderLayer(d_model, 1, d_ff), DecoderLayer(d_model, 1, d_ff)
     assert encoder_layer_parameters(d_model, d_ff) == count(encoder)
@@ -57,7 +57,7 @@ def test_a_feed_forward_of_four_times_the_width_gives_the_short_formulas(d):
     [(17, 19, False), (23, 19, False), (19, 19, False), (19, 19, True)],
 )
 @pytest.mark.parametrize("d_ff", [11, 60])
-def test_a_whole_model_counts_as_built(
+def test_the_formula_of_a_model_equals_numel_of_the_built_model(
     src_vocab_size, tgt_vocab_size, tie_embeddings, d_ff, num_layers, norm_first
 ):
     config = TransformerConfig(
@@ -74,15 +74,15 @@ def test_a_whole_model_counts_as_built(
     assert transformer_parameters(config) == count(Transformer(config))
 
 
-def test_the_papers_base_model():
+def test_the_base_model_of_the_paper_has_63_082_496_parameters():
     base = TransformerConfig(src_vocab_size=37_000, tgt_vocab_size=37_000, tie_embeddings=True)
     by_hand = 6 * (3_152_384 + 4_204_032) + 37_000 * 512
     assert transformer_parameters(base) == by_hand == 63_082_496
 
 
-def test_bert_base_from_the_same_layer_formula():
+def test_the_formula_of_a_layer_gives_the_parameters_of_bert_base():
     d = 768
-    embeddings = (30_522 + 512 + 2) * d  # words, positions, which of two sentences
+    embeddings = (30_522 + 512 + 2) * d  # words, positions, segments
     norm, pooler = 2 * d, d**2 + d
     assert encoder_layer_parameters(d) == 7_087_872
     assert 12 * encoder_layer_parameters(d) + embeddings + norm + pooler == 109_482_240

@@ -1,4 +1,4 @@
-"""plotting.py: drawn as given, legible in both themes, never with empty boxes for letters."""
+"""plotting.py: drawn as given, legible in both themes, no empty boxes for missing glyphs."""
 
 import base64
 import io
@@ -54,7 +54,7 @@ def test_rows_are_queries_and_columns_are_keys():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["q1", "q2"]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["k1", "k2", "k3"]
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
-    # Text by text, left to right and downwards, the cells show the table.
+    # The cells show the table, row by row from the top.
     assert [t.get_text() for t in ax.texts] == [f"{x:.3f}" for x in TABLE.flatten()]
     positions = [tuple(t.get_position()) for t in ax.texts]
     assert positions == [(c + 0.5, r + 0.5) for r in range(2) for c in range(3)]
@@ -174,7 +174,7 @@ def test_the_dark_style_draws_on_dark_paper(displayed):
 # ------------------------------------------------------------------------ show
 
 
-def test_show_gives_one_sharp_picture_with_its_sentence(displayed):
+def test_show_gives_one_picture_at_double_resolution_with_its_alt_text(displayed):
     fig, _ = plt.subplots(figsize=(4, 2))
     plotting.show(fig, alt="an empty pair\n   of axes, four by two")
     data, metadata = displayed[-1]
@@ -184,7 +184,7 @@ def test_show_gives_one_sharp_picture_with_its_sentence(displayed):
     assert not plt.get_fignums(), "the figure must be closed, or it is shown twice"
 
 
-def test_show_is_repeatable_to_the_byte(displayed):
+def test_show_gives_the_same_bytes_each_time(displayed):
     for _ in range(2):
         ax = plotting.heatmap(TABLE, ["q1", "q2"], ["k1", "k2", "k3"])
         plotting.show(ax.figure, alt="the same heat map drawn twice")
@@ -192,7 +192,7 @@ def test_show_is_repeatable_to_the_byte(displayed):
     assert first == second
 
 
-def test_show_demands_a_sentence(displayed):
+def test_show_requires_an_alt_text_of_20_characters(displayed):
     fig, _ = plt.subplots()
     with pytest.raises(ValueError, match="alt must say in at least 20 characters"):
         plotting.show(fig, alt="heat map")

@@ -40,7 +40,7 @@ def table(max_len, d_model, **options):
         (5, ["0.8415", "0.5403", "0.0251", "0.9997", "0.0006"]),
     ],
 )
-def test_position_1_on_paper(d_model, row):
+def test_position_1_has_the_numbers_worked_out_by_hand(d_model, row):
     assert [f"{x:.4f}" for x in table(2, d_model)[1]] == row
     # Position 0 is sin 0, cos 0, ...
     assert table(2, d_model)[0].tolist() == [float(i % 2) for i in range(d_model)]
@@ -156,7 +156,7 @@ def test_a_device_without_float64_is_handed_no_float64():
         SinusoidalPositions(4, max_len=5).to("meta")
         with torch.device("meta"):
             SinusoidalPositions(4, max_len=5)
-        with pytest.raises(AssertionError, match="float64 on meta"):  # so it would be seen
+        with pytest.raises(AssertionError, match="float64 on meta"):  # the check works
             table(5, 4, device="meta")
 
 
@@ -197,7 +197,7 @@ def test_learned_positions_begin_small_and_different():
     assert len(positions.unique(dim=0)) == 500
 
 
-def test_what_is_computed_is_not_stored_and_what_is_learned_is():
+def test_the_state_dict_holds_learned_tables_and_no_sinusoidal_ones():
     assert not SinusoidalPositions(D, max_len=ROWS).state_dict()
     assert not list(SinusoidalPositions(D, max_len=ROWS).parameters())
     learned, other = (LearnedPositions(D, max_len=ROWS) for _ in range(2))
@@ -237,7 +237,7 @@ def test_the_result_has_the_dtype_of_the_tokens(kind, dtype):
     assert kind(D, max_len=ROWS).to("meta").table.device.type == "meta"
 
 
-# --------------------------------------------- moved, converted, emptied, reloaded
+# ------------------------------------ moved to devices and dtypes, emptied, reloaded
 
 ROUND_TRIPS = {
     "bfloat16": lambda m: m.bfloat16().float(),
@@ -253,7 +253,7 @@ ROUND_TRIPS = {
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)
-def test_a_round_trip_leaves_the_table_as_computed(name):
+def test_the_table_is_unchanged_after_a_round_trip_through_dtypes_and_devices(name):
     module = ROUND_TRIPS[name](SinusoidalPositions(D, max_len=ROWS))
     assert torch.equal(module.table, sinusoidal_encoding(ROWS, D))
     # The same as a part of a larger module.
@@ -265,7 +265,7 @@ def test_double_precision_has_the_sines_of_double_precision():
     assert torch.equal(SinusoidalPositions(D, max_len=ROWS).double().table, table(ROWS, D))
 
 
-def test_a_module_without_a_change_keeps_its_table():
+def test_a_conversion_that_changes_nothing_keeps_the_table_itself():
     module = SinusoidalPositions(D, max_len=ROWS)
     before = module.table
     module.float().to("cpu").requires_grad_(False).eval()
@@ -291,7 +291,7 @@ def test_a_module_made_on_meta_has_its_table_once_the_weights_are_loaded(assign,
     assert torch.equal(run(x), right(x))
 
 
-def test_a_table_of_ones_own_is_moved_and_not_replaced():
+def test_a_table_that_the_caller_set_is_converted_and_not_replaced():
     module, own = SinusoidalPositions(D, max_len=ROWS), randn(7, D)
     module.table = own
     assert torch.equal(module.half().table, own.half())

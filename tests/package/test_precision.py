@@ -91,7 +91,7 @@ def test_gradients_of_large_scores_in_half_precision_are_finite(name, dtype):
     assert all(x.isfinite().all() for x in results)
 
 
-def test_equal_scores_beyond_the_range_of_float16_share_equally():
+def test_equal_scores_beyond_the_range_of_float16_get_equal_weights():
     # 64 · 50 · 50 / 8 = 20,000 in the range, 64 · 250 · 250 / 8 = 500,000 outside.
     for size in (50.0, 250.0):
         q = torch.full((3, 64), size, dtype=torch.float16)
@@ -117,7 +117,7 @@ def test_local_attention_in_half_precision_divides_before_the_product(dtype):
 
 
 @pytest.mark.parametrize("dtype", HALF)
-def test_means_over_many_keys_keep_their_size(dtype):
+def test_means_over_4096_keys_are_exact(dtype):
     # A running sum in bfloat16 would stop at 256 of 4,096 equal terms.
     q, k = torch.zeros(2, 4, dtype=dtype), torch.zeros(4096, 4, dtype=dtype)
     v = torch.ones(4096, 3, dtype=dtype)
@@ -176,7 +176,7 @@ def test_under_autocast_dtypes_may_be_mixed_but_for_float64(name):
 
 
 @pytest.mark.parametrize("dtype", HALF)
-def test_local_attention_under_autocast(dtype):
+def test_local_attention_works_under_autocast(dtype):
     x = qkv(length=S)
     with torch.autocast("cpu", dtype=dtype):
         ours = with_gradients(lambda *x: local_attention(*x, 2), x)
@@ -229,7 +229,7 @@ def _without_dropout(function):
     return lambda q, k, v, m=None, /, *, dropout_p: function(q, k, v, m)
 
 
-def test_half_precision_inputs_are_welcome_under_autocast_and_float64_is_not():
+def test_under_autocast_half_precision_inputs_are_accepted_and_float64_is_refused():
     for name, make in MODULES.items():
         module, (x, *rest) = make()
         with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -1,4 +1,4 @@
-"""Finished models: the one that comes with the package, and those that a caller saves."""
+"""Trained models: the one that comes with the package, and those that a caller saves."""
 
 import copy
 import dataclasses
@@ -38,8 +38,8 @@ def model():
     return load_trained()
 
 
-def test_it_translates_days_that_it_has_never_seen(model):
-    """The margin: 1000 of 1000 were right when it was made; five mistakes fail."""
+def test_the_packaged_model_translates_days_that_it_was_not_trained_on(model):
+    """It got all 1000 right when it was trained; the test allows four mistakes."""
     batches = DateBatches("test", 100, seed=5)
     accuracy = evaluate(
         model, [batches[n] for n in range(10)], bos_id=TARGET.BOS, eos_id=TARGET.EOS
@@ -48,8 +48,7 @@ def test_it_translates_days_that_it_has_never_seen(model):
     assert accuracy.tokens > 0.999
 
 
-def test_its_sizes_are_those_that_its_recorded_command_builds(model):
-    """The recorded command, with its paths: the sizes are those that it builds."""
+def test_the_packaged_model_has_the_sizes_of_its_recorded_command(model):
     made = torch.load(OWN, weights_only=True)["extras"]["command"]
     words = shlex.split(made)
     assert words[:3] == ["python", "-m", "attention_core.train"]
@@ -62,11 +61,11 @@ def test_its_sizes_are_those_that_its_recorded_command_builds(model):
     }
 
 
-def test_it_is_small_enough_to_be_sent_to_a_phone():
+def test_the_packaged_model_is_smaller_than_400_kb():
     assert OWN.stat().st_size < 400_000
 
 
-def test_it_reads_what_the_vocabulary_of_today_writes(model):
+def test_the_packaged_model_fits_the_current_vocabularies(model):
     assert model.config.src_vocab_size == len(SOURCE)
     assert model.config.tgt_vocab_size == len(TARGET)
     example = write([datetime.date(2026, 11, 29)], "day first")
@@ -91,7 +90,7 @@ def test_a_model_comes_back_in_eval_mode_rounded_to_half(tmp_path, name):
     assert (extras["command"], extras["step"]) == ("by hand", 3)
 
 
-def test_it_takes_the_default_dtype(tmp_path):
+def test_the_packaged_model_is_loaded_in_the_default_dtype():
     torch.set_default_dtype(torch.float64)
     try:
         loaded = load_trained()
@@ -141,7 +140,7 @@ def test_a_weight_that_float16_cannot_hold_is_refused(tmp_path, value):
 
 
 @pytest.mark.parametrize("name", ["kind", "config"])
-def test_an_extra_cannot_take_the_place_of_the_sizes(tmp_path, name):
+def test_an_extra_named_kind_or_config_is_refused(tmp_path, name):
     text = f"must not be named kind or config, which save_trained writes itself, got {name}=3"
     with pytest.raises(ValueError, match=text):
         save_trained(tmp_path / "model.pt", MODELS["plain"], **{name: 3})
@@ -155,7 +154,7 @@ def test_sizes_from_numpy_come_back_as_plain_numbers(tmp_path):
     assert load_trained(tmp_path / "model.pt").config == model.config
 
 
-def test_saving_a_model_leaves_the_random_numbers_alone(tmp_path):
+def test_saving_a_model_leaves_the_random_state_unchanged(tmp_path):
     before = torch.get_rng_state()
     save_trained(tmp_path / "model.pt", MODELS["Transformer"])
     assert torch.equal(torch.get_rng_state(), before)

@@ -8,7 +8,7 @@ import pytest
 
 import attention_core
 
-# What neither takes nor returns a tensor of the model's shapes.
+# Names that neither take nor return tensors, and so document no shape.
 NO_SHAPE = {
     "Accuracy",
     "DecoderCache",
@@ -33,7 +33,7 @@ NO_SHAPE = {
 }
 
 
-# How each may be called. A name or default that changes here breaks an importer.
+# The signatures. A change of a name or default breaks the code of users.
 CALLS = """
 Accuracy(exact, tokens)
 AdditiveAttention(d_query, d_key, d_hidden)
@@ -91,7 +91,7 @@ warmup_rate(step, d_model, warmup)
 """.strip().splitlines()
 
 
-def test_every_public_name_is_called_as_it_always_was():
+def test_the_signature_of_every_public_name_is_unchanged():
     calls = []
     for name in attention_core.__all__:
         signature = inspect.signature(getattr(attention_core, name))

@@ -30,7 +30,7 @@ def test_cross_attention_has_a_row_for_each_output():
     assert (reach > 0).all()
 
 
-def test_what_works_on_each_position_alone_reaches_only_itself():
+def test_a_position_wise_module_reaches_only_its_own_position():
     for module in (LayerNorm(D_MODEL), nn.Linear(D_MODEL, 3, dtype=X.dtype)):
         assert torch.equal(reach_matrix(module.to(X.dtype), X) > 0, torch.eye(L) > 0)
 
@@ -45,7 +45,7 @@ def test_a_single_sequence_needs_no_batch_axis():
     assert torch.equal(reach_matrix(lambda x: 3 * x, torch.zeros(2, 5)), 6 * torch.eye(2))
 
 
-def test_the_input_is_left_alone_even_by_a_function_that_writes_into_its_own():
+def test_a_function_that_works_in_place_does_not_change_the_input():
     x = randn(L, D_MODEL)
     before = x.clone()
     reach = reach_matrix(lambda y: y.mul_(2), x)
@@ -88,7 +88,7 @@ def test_no_gradient_is_recorded():
         ),
     ],
 )
-def test_errors(function, x, error, text):
+def test_bad_input_and_output_are_named(function, x, error, text):
     with pytest.raises(error, match=text):
         reach_matrix(function, x)
 

@@ -1,4 +1,4 @@
-"""recording.py: the weights seen are those used, and looking changes nothing."""
+"""recording.py: the recorded weights are those used, and recording changes nothing."""
 
 import copy
 import pickle
@@ -101,7 +101,7 @@ def test_rows_sum_to_1_or_to_0_where_nothing_may_be_attended():
 
 
 @pytest.mark.parametrize("make", [attend, additive])
-def test_looking_changes_neither_results_nor_gradients(make):
+def test_recording_changes_neither_results_nor_gradients(make):
     results = []
     for look in (False, True):
         module, x = make(), X.clone().requires_grad_()
@@ -133,7 +133,7 @@ def test_after_the_block_the_module_is_as_before(make):
 
 
 def both():
-    """A model with each kind of attention; one of them stands in it twice."""
+    """A model with each kind of attention, one of them under two names."""
     twice = attend()
     return nn.ModuleDict({"one": twice, "two": additive(), "three": twice})
 
@@ -183,7 +183,7 @@ def test_a_module_that_stands_in_a_model_twice_is_recorded_once_and_restored():
 
 
 @pytest.mark.parametrize("make", [attend, additive])
-def test_blocks_may_overlap(make):
+def test_recordings_may_overlap(make):
     module = make()
     before = vars(module).copy()
     first, second = record_attention(module), record_attention(module)
@@ -225,7 +225,7 @@ def test_an_attention_function_that_is_a_module_is_recorded_and_restored():
 
 
 @pytest.mark.parametrize("make", [attend, additive])
-def test_blocks_may_be_nested(make):
+def test_recordings_may_be_nested(make):
     module = make()
     with record_attention(module) as outer:
         with record_attention(module) as inner:

@@ -1,4 +1,4 @@
-"""recurrent.py: equal to its formulas written out; who learns of whom, and padding."""
+"""recurrent.py: equal to its formulas written out; which token reaches which; padding."""
 
 import pytest
 import torch
@@ -55,7 +55,7 @@ def test_gradients_are_those_of_the_formulas(attention, num_layers):
 
 
 @both
-def test_single_precision_gives_the_same(attention):
+def test_float32_agrees_with_float64(attention):
     exact, single = (build(dtype, attention=attention) for dtype in (torch.float64, torch.float32))
     logits = single(*batch())
     assert logits.dtype == torch.float32
@@ -88,7 +88,7 @@ def test_without_attention_a_sentence_of_any_length_becomes_one_vector():
     for length in (1, 7, 53):
         memory = model.encode(ids(B, length, vocabulary=V_SRC))
         assert memory.shape == (B, 1, D_MODEL)
-    # Whoever holds the vector needs nothing else: neither the source nor its mask.
+    # Decoding needs this vector only: neither the source nor its mask.
     src, tgt = batch()
     memory = model.encode(src)
     model.encode(src.flip(0, 1))
@@ -121,7 +121,7 @@ def test_each_target_token_may_have_a_memory_mask_of_its_own():
     assert_close(torch.cat(steps, dim=1), logits, **CLOSE)
 
 
-# ------------------------------------------------------- who may learn of whom
+# -------------------------------------------------- which token reaches which
 
 
 def with_embedding(model, name, function):
@@ -181,7 +181,7 @@ def test_a_sentence_gives_the_same_alone_padded_and_in_a_batch(attention, num_la
 
 
 @both
-def test_a_padding_token_before_a_real_one_is_read_and_drops_nothing(attention):
+def test_padding_before_a_real_token_is_read_like_a_token(attention):
     model = build(attention=attention)
     real = ids(1, 4, vocabulary=V_SRC)
     shifted = F.pad(real, (2, 0), value=PAD)
@@ -199,8 +199,8 @@ def test_a_source_of_padding_only_gives_finite_logits_and_gradients(attention):
     before = model(src, tgt)
     src[0] = PAD
     logits = model(src, tgt)
-    assert_close(logits[1], before[1], **CLOSE)  # its neighbour does not notice
-    assert_close(model(src[:1, :2], tgt[:1])[0], logits[0], **CLOSE)  # nor does its length
+    assert_close(logits[1], before[1], **CLOSE)  # sentence 1 is unchanged
+    assert_close(model(src[:1, :2], tgt[:1])[0], logits[0], **CLOSE)  # the length is irrelevant
     logits.square().mean().backward()
     for parameter in model.parameters():
         assert parameter.grad.isfinite().all()
@@ -208,7 +208,7 @@ def test_a_source_of_padding_only_gives_finite_logits_and_gradients(attention):
 
 @both
 @both_depths
-def test_every_parameter_gets_a_gradient_and_of_embeddings_the_tokens_read(attention, num_layers):
+def test_every_parameter_gets_a_gradient_but_the_embeddings_of_unused_tokens(attention, num_layers):
     model = build(attention=attention, num_layers=num_layers)
     src, tgt = batch()
     read, predicted = shift_targets(tgt)

@@ -1,4 +1,4 @@
-"""recurrent.py: usable wherever a Transformer is: decoding, training, checkpoints, errors."""
+"""recurrent.py in use: decoding, training, checkpoints, errors."""
 
 import copy
 import dataclasses
@@ -72,7 +72,7 @@ def test_decoding_is_the_same_with_a_cache_without_and_for_each_sentence_alone(
     for seed in range(5):
         model = build(attention=attention, num_layers=2, seed=seed)
         src, _ = batch(seed)
-        # What the second sentence says at the fourth place, if it need not end, is its end.
+        # Decode without an EOS, and take the fourth token of the second sentence as the EOS.
         endless = search(model, src, bos_id=1, eos_id=None, max_len=9, **more)
         options = dict(bos_id=1, eos_id=endless[1, 3].item(), max_len=9, **more)
         together = search(model, src, **options)
@@ -113,7 +113,7 @@ def test_a_recording_step_by_step_has_the_rows_of_a_recording_at_once():
 
 
 @both
-def test_copying_is_learned(attention):
+def test_a_small_model_learns_to_copy_three_tokens(attention):
     bos, eos, pad = 1, 2, 0
     torch.manual_seed(0)
     sizes = dict(src_vocab_size=7, tgt_vocab_size=7, d_model=32, dropout=0.0)
@@ -318,7 +318,7 @@ def test_bad_input_is_named(run, error, text):
 
 
 @both
-def test_the_cache_counts_to_max_len_for_odd_widths_too(attention):
+def test_a_cached_step_beyond_max_len_is_refused_and_leaves_the_cache_as_it_was(attention):
     model = build(attention=attention, max_len=6, d_model=22 if attention else 11)
     src, tgt = batch()
     src = src[:, :6]

@@ -106,7 +106,7 @@ def test_an_interruption_while_writing_leaves_the_old_file_whole(tmp_path, kind,
     assert_holds(tmp_path / "model.pt", load, build())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.skipif(sys.platform == "win32", reason="links need special rights on Windows")
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nothing yet"])
 def test_a_symbolic_link_stays_one_and_its_target_is_written(tmp_path, kind, there):
     _, save, load = kind
@@ -122,8 +122,8 @@ def test_a_symbolic_link_stays_one_and_its_target_is_written(tmp_path, kind, the
     assert names(tmp_path / "elsewhere") == ["real.pt"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="rights are others there")
-def test_a_file_keeps_its_rights(tmp_path, kind):
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_a_file_keeps_its_permissions(tmp_path, kind):
     _, save, _ = kind
     save(tmp_path / "model.pt", build())
     (tmp_path / "model.pt").chmod(0o640)
@@ -151,7 +151,7 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path, kind, monkeypatch)
         save(tmp_path / "m.pt", build())
 
 
-def test_trying_to_write_leaves_everything_as_it_was(tmp_path):
+def test_check_can_write_changes_no_file(tmp_path):
     (tmp_path / "old.pt").write_text("old")
     for name in ("old.pt", "new.pt"):
         check_can_write(tmp_path / name)

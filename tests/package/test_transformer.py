@@ -1,4 +1,4 @@
-"""transformer.py: equality with nn.Transformer, and who learns of whom."""
+"""transformer.py: equality with nn.Transformer, causality, padding, gradients."""
 
 import math
 
@@ -245,12 +245,12 @@ def test_a_source_of_padding_only_gives_finite_logits_and_gradients(functions):
     src[0] = PAD
     logits = model(src, tgt)
     assert logits.isfinite().all()
-    assert_close(logits[1], before)  # its neighbour does not notice
+    assert_close(logits[1], before)  # the other sentence is unchanged
     logits.square().mean().backward()
     assert all(g.isfinite().all() for g in gradients(model).values())
 
 
-# -------------------------------------------------------------- all is in use
+# ------------------------------------------------ every parameter is in use
 
 
 @both_norms

@@ -52,7 +52,7 @@ def test_a_cached_step_beyond_max_len_is_named_and_leaves_the_cache_as_it_was():
 # --------------------------------------------------------- devices and dtypes
 
 
-def test_nothing_is_left_behind_when_the_model_moves():
+def test_a_move_takes_every_parameter_and_buffer_along():
     src, tgt = batch()
     for model in (build().to("meta"), build().to(device="meta", dtype=torch.float16)):
         tensors = [*model.parameters(), *model.buffers()]
@@ -62,7 +62,7 @@ def test_nothing_is_left_behind_when_the_model_moves():
         assert logits.device.type == "meta"
         assert logits.dtype == tensors[0].dtype
         assert logits.shape == (2, 5, V_TGT)
-    assert sum(1 for _ in model.buffers()) == 1  # the table of positions was looked at
+    assert sum(1 for _ in model.buffers()) == 1  # the table of positions was among them
 
 
 def test_a_model_can_be_made_on_the_meta_device():
@@ -149,7 +149,7 @@ def test_the_memory_mask_must_be_given():
     assert not torch.equal(model.decode(tgt, model.encode(src), None), model(src, tgt))
 
 
-def test_the_padding_of_the_source_is_looked_for_once(monkeypatch):
+def test_the_padding_masks_are_computed_once(monkeypatch):
     calls = []
 
     def counted(ids, pad_id):
@@ -285,7 +285,7 @@ def test_tied_embeddings_share_one_matrix_also_after_loading_and_moving():
 # ---------------------------------------------------------------- error texts
 
 
-def test_the_settings_are_frozen_and_named():
+def test_the_config_is_frozen_and_keyword_only_with_the_defaults_of_the_paper():
     settings = config()
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.d_model = 7

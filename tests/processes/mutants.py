@@ -4,8 +4,8 @@
 
 JOBS is JSON, ``{exhibit: [tests]}``; an empty name means the package without a mistake. The
 output is JSON, ``{exhibit: {test: outcome}}``. Torch is imported once, and each exhibit gets
-its own fork of this process. The fork imports the test files after the planting, so that names
-which they import from the package are the wrong parts too.
+its own fork of this process. The fork imports the test files after planting, so that the names
+that they import from the package are the wrong parts too.
 """
 
 import io

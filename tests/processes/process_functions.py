@@ -1,4 +1,4 @@
-"""Functions that test_sharing runs in other processes, which import them from here."""
+"""Functions that test_distributed.py runs in other processes, which import them from here."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 
 def every_way(attend, x, q, k, v, mask):
-    """All three ways in one group, and on which addresses this process then listens."""
+    """Run all three ways in one group; also return the addresses on which this process listens."""
     # Only here: the other functions should start fast.
     from attention_core.distributed.sharing import by_heads, by_keys, by_sentences
 
@@ -45,7 +45,7 @@ def listening(pid: int) -> list[str]:
 
 
 def told(text):
-    """Noise on both streams; rank, type, threads and gloo's interface as result."""
+    """Print to both streams; return rank, default dtype, threads and gloo's interface."""
     print(text)
     print(text, file=sys.stderr)
     interface = os.environ["GLOO_SOCKET_IFNAME"]

@@ -83,7 +83,7 @@ def test_the_law_of_an_exhibit_reports_it_in_a_sentence(thing):
 
 
 def implementation(exhibit):
-    """What the exhibit's law is about, as someone would hand it over who made this mistake."""
+    """The function or class that the exhibit's law checks, written with this mistake."""
     right = laws.find(exhibit.law.subject)
     owner, _, name = exhibit.target.rpartition(".")
     if exhibit.target == exhibit.law.subject:
@@ -98,14 +98,14 @@ def implementation(exhibit):
 
         return with_the_mistake
 
-    # The law is about a whole, of which the mistake is one part: planted only while it computes.
+    # The law checks a whole model, and the mistake is in one part: plant it during calls only.
     assert exhibit.law.subject == laws.MODEL
     methods = {name: during(getattr(right, name)) for name in ("forward", "encode", "decode")}
     return type("Wrong", (right,), methods)
 
 
 @named(EXHIBITS)
-def test_a_law_refuses_an_implementation_with_the_mistake_that_is_handed_to_it(thing):
+def test_a_law_fails_for_an_implementation_with_the_mistake(thing):
     wrong = implementation(thing)
     with pytest.raises(AssertionError, match=r"(\S+ ){3}"):
         thing.law(wrong)
@@ -237,8 +237,8 @@ KILLED_BY = {
         "test_layers.py::test_layer_norm_divides_by_the_width_and_adds_eps_under_the_root",
         "test_layers.py::test_a_constant_token_becomes_zero_with_a_finite_gradient",
     ],
-    "true_blocks": ["test_functional.py::test_what_stands_in_padding_does_not_matter"],
-    "mask_added": ["test_functional.py::test_what_stands_in_padding_does_not_matter"],
+    "true_blocks": ["test_functional.py::test_keys_and_values_at_padding_do_not_change_the_output"],
+    "mask_added": ["test_functional.py::test_keys_and_values_at_padding_do_not_change_the_output"],
     "finite_fill": ["test_functional.py::test_a_query_that_may_attend_to_nothing_gets_zeros"],
     "queries_blanked": [
         "test_layers.py::test_encoder_layer_equals_torch_in_values_and_gradients",
@@ -250,7 +250,7 @@ KILLED_BY = {
     "inverted_integers": ["test_masks.py::test_padding_mask_is_true_on_real_tokens"],
     "sees_the_next": [
         "test_masks.py::test_causal_mask_lets_a_token_see_itself_and_nothing_later",
-        "test_functional.py::test_the_future_does_not_change_the_past",
+        "test_functional.py::test_later_keys_do_not_change_earlier_outputs_under_a_causal_mask",
     ],
     "blind_to_itself": [
         "test_masks.py::test_causal_mask_lets_a_token_see_itself_and_nothing_later"
@@ -264,19 +264,18 @@ KILLED_BY = {
         "test_attention.py::test_dropout_stops_in_eval_and_changes_results_in_training"
     ],
     "not_shifted": [
-        "test_objective.py::test_the_decoder_reads_all_but_the_end_and_predicts_all_but"
-        "_the_beginning"
+        "test_objective.py::test_the_decoder_input_drops_the_last_token_and_the_labels_drop_the_first"
     ],
     "loss_over_padding": ["test_objective.py::test_the_mean_is_over_real_tokens_only"],
     "cached_at_position_0": [
-        "test_cache.py::test_the_cache_and_its_gradients_are_those_of_full_recomputation"
+        "test_cache.py::test_gradients_through_the_cache_equal_full_recomputation"
     ],
     "cached_from_top_left": [
-        "test_cache.py::test_one_new_token_sees_all_before_it_and_padding_stays_hidden"
+        "test_cache.py::test_new_tokens_attend_to_all_cached_ones_and_not_to_padding"
     ],
     "end_not_counted": ["test_beam.py::test_each_hypothesis_is_scored_at_its_own_length"],
     "warm_up_from_0": [
-        "test_objective.py::test_the_rate_rises_to_its_peak_and_falls_with_the_root"
+        "test_objective.py::test_the_learning_rate_rises_linearly_and_falls_with_the_inverse_square_root"
     ],
 }
 

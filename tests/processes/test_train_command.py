@@ -1,4 +1,4 @@
-"""The command that trains: few lines, resumed to the bit, usage errors, two processes."""
+"""The training command: its report, resuming bit for bit, usage errors, two processes."""
 
 import random
 import re
@@ -28,7 +28,7 @@ def run(capsys, *arguments):
 
 
 def started(*arguments):
-    """The same in a process of its own, by ``python -m``; ``arguments`` begin with -m."""
+    """Run Python with these arguments, which begin with -m, in a process of its own."""
     result = subprocess.run(
         [sys.executable, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=300
     )
@@ -37,7 +37,7 @@ def started(*arguments):
 
 
 def assert_same_files(a, b):
-    """Two checkpoints hold the same bits, and the same texts, which assert_close does not take."""
+    """Two checkpoints hold the same bits. Texts are compared apart: assert_close takes none."""
     a, b = (torch.load(path, weights_only=True) for path in (a, b))
     for name in ("settings", "optimizer_kind"):
         assert a["extras"].pop(name) == b["extras"].pop(name)
@@ -65,14 +65,14 @@ def test_the_models_are_what_their_names_say():
     assert (plain.config.attention, attentive.config.attention) == (False, True)
 
 
-def test_the_seed_decides_every_line(capsys):
+def test_the_same_seed_gives_the_same_report_and_another_seed_another(capsys):
     first, again = (run(capsys, "--steps", 3, "--seed", 5) for _ in range(2))
     assert first == again
     assert run(capsys, "--steps", 3, "--seed", 6)[1:4] != first[1:4]
     assert run(capsys, "--steps", 3, "--seed", 5, "--dropout", 0)[1:4] != first[1:4]
 
 
-def test_seed_and_batch_size_are_those_of_the_batches(capsys, monkeypatch):
+def test_seed_and_batch_size_are_passed_to_the_batches(capsys, monkeypatch):
     asked = []
 
     class Asking(command.DateBatches):
@@ -85,12 +85,12 @@ def test_seed_and_batch_size_are_those_of_the_batches(capsys, monkeypatch):
     assert asked == [("train", 3, 5), ("validation", 64, 0)]
 
 
-def test_twelve_lines_whatever_the_number_of_steps(capsys):
+def test_the_report_of_a_long_run_has_twelve_lines(capsys):
     lines = run(capsys, "--steps", 23)
     assert_report(lines, [2, 4, 6, 9, 11, 13, 16, 18, 20, 23], "transformer: ")
 
 
-def test_the_lines_tell_the_mean_loss_since_the_last(capsys, monkeypatch):
+def test_each_line_shows_the_mean_loss_since_the_line_before(capsys, monkeypatch):
     def fit(*_, start, steps, **__):
         return [float(step) for step in range(start + 1, steps + 1)]
 
@@ -99,16 +99,16 @@ def test_the_lines_tell_the_mean_loss_since_the_last(capsys, monkeypatch):
     assert lines[1:-1] == [f"step {n}, loss {n - 0.5:.4f}" for n in range(2, 21, 2)]
 
 
-def test_a_resumed_run_prints_and_writes_what_a_whole_one_does(capsys, tmp_path):
+def test_a_resumed_run_prints_and_writes_what_an_uninterrupted_one_does(capsys, tmp_path):
     whole = run(capsys, "--steps", 20, "--checkpoint", tmp_path / "whole.pt")
-    # The first run finds no checkpoint, and begins.
+    # The first run finds no checkpoint and starts from the beginning.
     parts = ["--steps", 20, "--checkpoint", tmp_path / "parts.pt", "--resume"]
     stopped = run(capsys, *parts, "--stop", 7)
     assert stopped[:-2] == whole[:4]
     assert stopped[-1] == "stopped; --resume makes the other 13 updates"
     resumed = run(capsys, *parts)
     assert resumed[0] == whole[0]
-    # The line of step 8 speaks of one update here and of two in the whole run.
+    # The line of step 8 averages one update here, and two in the uninterrupted run.
     assert resumed[2:] == whole[5:]
     again = run(capsys, *parts, "--stop", 99)
     assert again == [whole[0], whole[-1]]
@@ -117,18 +117,18 @@ def test_a_resumed_run_prints_and_writes_what_a_whole_one_does(capsys, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.pt", "whole.pt"]
 
 
-def test_without_resume_the_checkpoint_is_written_anew(capsys, tmp_path):
+def test_without_resume_training_starts_over_despite_a_checkpoint(capsys, tmp_path):
     arguments = ["--steps", 3, "--checkpoint", tmp_path / "model.pt"]
     assert run(capsys, *arguments) == run(capsys, *arguments)
 
 
-def test_it_runs_as_a_module_and_writes_nothing_else():
+def test_python_m_runs_the_command_and_writes_nothing_to_stderr():
     result = started("-m", "attention_core.train", *SMALL, "--steps", 10)
     assert result.stderr == ""
     assert_report(result.stdout.splitlines(), range(1, 11), "transformer: ")
 
 
-def test_two_processes_write_one_report_and_resume_each_its_own_random_numbers(capsys, tmp_path):
+def test_two_processes_write_one_report_and_each_resumes_its_own_random_state(capsys, tmp_path):
     launch = ["-m", "torch.distributed.run", "--nproc-per-node", 2, "--rdzv-backend", "c10d"]
     address = ["--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"]  # 0: a free port
     arguments = ["-m", "attention_core.train", *SMALL, "--resume"]
@@ -145,15 +145,15 @@ def test_two_processes_write_one_report_and_resume_each_its_own_random_numbers(c
     assert reports[0][0].endswith(" on cpu in 2 processes")
     first, second = torch.load(path, weights_only=True)["extras"]["random"]
     assert not torch.equal(first["cpu"], second["cpu"])
-    # Without dropout, which differs between processes, two learn what one does.
+    # Without dropout, which differs between processes, two processes learn what one does.
     alone = run(capsys, "--steps", 10, "--dropout", 0, "--batch-size", 4)
     lines = [*reports[0][1:], *reports[1][1:-1]]
     for line, expected in zip(lines, alone[1:-1], strict=True):
         assert float(line.split()[-1]) == pytest.approx(float(expected.split()[-1]), abs=2e-4)
 
 
-def test_each_process_takes_the_gpu_of_its_number(monkeypatch):
-    """Without a GPU: what the command asks of torch, in this order."""
+def test_each_process_takes_the_gpu_of_its_local_rank(monkeypatch):
+    """Record the calls of torch in their order, so that no GPU is needed."""
     asked = []
     fake = SimpleNamespace(
         is_available=lambda: True,
@@ -238,8 +238,8 @@ CHANGED = {
 }
 
 
-def test_every_option_is_compared_or_named_as_free():
-    """One that is added later is compared, until it is named as free."""
+def test_every_option_must_match_on_resume_unless_it_is_listed_as_free():
+    """A new option must match too, until FREE_OPTIONS lists it."""
     options = vars(command.arguments().parse_args([]))
     assert set(CHANGED) == set(options) - command.FREE_OPTIONS
     assert set(options) >= command.FREE_OPTIONS
@@ -301,15 +301,15 @@ def test_the_model_and_the_checkpoint_cannot_be_one_file(capsys, tmp_path, monke
     assert "argument --save: must name another file than --checkpoint, got" in text
 
 
-def test_trying_the_files_at_the_start_leaves_nothing_behind(capsys, tmp_path, monkeypatch):
+def test_checking_the_paths_at_the_start_leaves_no_file_behind(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "train", lambda options, device: None)
     paths = ["--checkpoint", tmp_path / "run.pt", "--save", tmp_path / "model.pt"]
     assert run(capsys, *paths) == []
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupted_process_resumes_to_the_bit(tmp_path):
-    """Killed at a moment of chance, not at a report: the next run begins at the last file."""
+def test_a_killed_run_resumes_bit_for_bit(tmp_path):
+    """The kill comes at a random moment, and the next run starts from the last checkpoint."""
     files = {}
     for name in ("whole", "killed"):
         files[name] = tmp_path / f"{name}.pt"
@@ -335,7 +335,7 @@ def test_the_learning_rate_is_that_of_the_paper_times_the_share_of_steps_left():
         command.learning_rate(10, 64, 9)
 
 
-def test_the_command_hands_this_learning_rate_to_fit(capsys, monkeypatch):
+def test_the_command_passes_this_learning_rate_to_fit(capsys, monkeypatch):
     asked = []
 
     def fit(*_, rate, start, steps, **__):
@@ -347,7 +347,7 @@ def test_the_command_hands_this_learning_rate_to_fit(capsys, monkeypatch):
     assert asked == [command.learning_rate(step, 8, 20) for step in range(1, 21)]
 
 
-def test_a_saved_model_keeps_the_loss_in_a_hundred_numbers(capsys, tmp_path, monkeypatch):
+def test_a_saved_model_keeps_its_loss_curve_as_a_hundred_means(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(
         command, "fit", lambda *_, start, steps, **__: [float(n) for n in range(start, steps)]
     )
@@ -361,7 +361,7 @@ def test_a_saved_model_keeps_the_loss_in_a_hundred_numbers(capsys, tmp_path, mon
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.25])
-def test_the_command_hands_its_label_smoothing_to_fit(capsys, monkeypatch, smoothing):
+def test_the_command_passes_its_label_smoothing_to_fit(capsys, monkeypatch, smoothing):
     asked = []
 
     def fit(*_, label_smoothing, start, steps, **__):
@@ -375,7 +375,7 @@ def test_the_command_hands_its_label_smoothing_to_fit(capsys, monkeypatch, smoot
 
 
 @pytest.mark.parametrize("model", command.MODELS)
-def test_a_saved_model_does_what_the_trained_one_did(capsys, tmp_path, model):
+def test_a_saved_model_has_the_trained_weights_in_float16_and_its_command(capsys, tmp_path, model):
     path, checkpoint = tmp_path / "model.pt", tmp_path / "run.pt"
     files = ["--save", path, "--checkpoint", checkpoint]
     run(capsys, "--model", model, "--steps", 2, *files)

@@ -1,4 +1,4 @@
-"""The training loop: as by hand, resumed to the bit, in several processes as in one.
+"""The training loop: equal to one by hand, resumed bit for bit, the same in two processes.
 
 Run as a script, this file is one of the processes that the tests at the end start.
 """
@@ -50,13 +50,13 @@ def rate(step):
 
 
 def trainee(dropout=0.0, seed=0, kind=torch.optim.Adam, **options):
-    torch.manual_seed(100 + seed)  # of the dropout
+    torch.manual_seed(100 + seed)  # for dropout
     model = build(dropout=dropout, seed=seed)
     return model, kind(model.parameters(), **{"lr": 0.1, **options})
 
 
-def assert_equal_to_the_bit(ours, theirs):
-    """Models and optimizers, one by one."""
+def assert_bit_identical(ours, theirs):
+    """Two pairs of a model and its optimizer have the same state."""
     assert_close(ours[0].state_dict(), theirs[0].state_dict(), rtol=0, atol=0)
     assert_close(ours[1].state_dict(), theirs[1].state_dict(), rtol=0, atol=0)
 
@@ -66,7 +66,7 @@ def assert_equal_to_the_bit(ours, theirs):
 
 @pytest.mark.parametrize("clip", [None, 0.1, 1e9])
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_equals_the_loop_written_by_hand(clip, share):
+def test_fit_equals_a_training_loop_written_by_hand(clip, share):
     # Not Adam, which would hide the gradient norm.
     model, sgd = trainee(kind=torch.optim.SGD)
     losses = fit(
@@ -118,7 +118,7 @@ def test_updates_are_counted_from_one_and_batches_from_zero():
     assert optimizer.param_groups[0]["lr"] == 0.5 / 7
 
 
-def test_every_group_of_parameters_gets_the_rate():
+def test_every_parameter_group_gets_the_learning_rate():
     model = build()
     first, *rest = model.parameters()
     optimizer = torch.optim.SGD([{"params": [first]}, {"params": rest}], lr=0.1)
@@ -126,10 +126,10 @@ def test_every_group_of_parameters_gets_the_rate():
     assert [group["lr"] for group in optimizer.param_groups] == [0.25, 0.25]
 
 
-def test_no_updates_change_nothing():
+def test_zero_updates_leave_model_and_optimizer_unchanged():
     model, optimizer = trainee()
     assert fit(model, Pairs(), steps=5, start=5, optimizer=optimizer, rate=rate) == []
-    assert_equal_to_the_bit((model, optimizer), trainee())
+    assert_bit_identical((model, optimizer), trainee())
 
 
 def test_the_model_is_trained_with_dropout_also_if_it_was_in_eval_mode():
@@ -186,8 +186,8 @@ def test_training_stops_where_the_loss_stops_being_finite(value):
     assert all(x.isfinite().all() for n, x in model.named_parameters() if n != "output.weight")
 
 
-def test_on_a_gpu_the_last_ten_losses_are_looked_at_together(monkeypatch):
-    """Without a GPU: a loss that says it lies on one."""
+def test_on_a_gpu_the_losses_are_checked_ten_at_a_time(monkeypatch):
+    """A loss that claims to be on a GPU, so that none is needed."""
     looked = []
 
     class OnGpu(torch.Tensor):
@@ -224,7 +224,7 @@ def test_a_gradient_that_is_not_finite_makes_no_update():
 
 
 def test_under_autocast_each_step_casts_the_weights_of_that_step():
-    """Autocast keeps cast weights until its block ends, which is after the last step."""
+    """Autocast caches cast weights until its block ends, which may be after the last step."""
     results = []
     for whole in (True, False):
         model = build(torch.float32)
@@ -264,7 +264,7 @@ def test_a_tiny_model_learns_to_reverse_five_tokens(one_thread):
     torch.manual_seed(0)
     sizes = {"src_vocab_size": 11, "tgt_vocab_size": 11, "d_model": 32, "num_heads": 4}
     model = build(torch.float32, **sizes, d_ff=64, norm_first=True)
-    for parameter in model.parameters():  # build draws what no training would begin with
+    for parameter in model.parameters():  # build does not initialise for training
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
     adam = torch.optim.Adam(model.parameters())
@@ -290,7 +290,7 @@ def test_a_tiny_model_learns_to_reverse_five_tokens(one_thread):
 
 @pytest.mark.parametrize("clip", [None, 0.5])
 @pytest.mark.parametrize("interrupted", [0, 1, 7, STEPS])
-def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, interrupted, clip):
+def test_a_resumed_training_ends_bit_identical_to_an_uninterrupted_one(tmp_path, interrupted, clip):
     options = {"rate": rate, "clip": clip, "label_smoothing": 0.1}
     whole = trainee(dropout=0.3)
     losses = fit(whole[0], Pairs(), steps=STEPS, optimizer=whole[1], **options)
@@ -303,7 +303,7 @@ def test_an_interrupted_training_ends_with_the_same_bits(tmp_path, interrupted, 
     start = load_training(tmp_path / "training.pt", *second)
     assert start == interrupted
     rest = fit(second[0], Pairs(), steps=STEPS, start=start, optimizer=second[1], **options)
-    assert_equal_to_the_bit(second, whole)
+    assert_bit_identical(second, whole)
     assert begun + rest == losses
 
 
@@ -316,10 +316,10 @@ def test_saving_and_evaluating_do_not_disturb_training(tmp_path):
         fit(parts[0], Pairs(), steps=start + 1, start=start, optimizer=parts[1], rate=rate)
         save_training(tmp_path / "training.pt", *parts, start)
         evaluate(parts[0], [held_out], bos_id=BOS, eos_id=EOS)
-    assert_equal_to_the_bit(parts, whole)
+    assert_bit_identical(parts, whole)
 
 
-def test_a_rate_of_numpy_can_be_saved(tmp_path):
+def test_a_learning_rate_from_numpy_can_be_saved(tmp_path):
     numpy = pytest.importorskip("numpy")
     model, adam = trainee()
     fit(model, Pairs(), steps=1, optimizer=adam, rate=lambda step: numpy.float64(0.01))
@@ -333,7 +333,7 @@ def test_a_rate_of_numpy_can_be_saved(tmp_path):
 
 
 def written(model: nn.Module) -> list[list[int]]:
-    """What the trained model writes for four sources, whose exact match is then the same."""
+    """The tokens that the trained model decodes for one batch of sources."""
     model.eval()
     src = Pairs()[STEPS][0]
     return greedy_decode(model, src, bos_id=BOS, eos_id=EOS, max_len=13).tolist()
@@ -364,7 +364,7 @@ def two_processes(folder: Path) -> None:
     second = trainee(dropout=0.3, seed=1)
     start = load_training(folder / "training.pt", *second)
     fit(second[0], Pairs(), steps=STEPS, start=start, optimizer=second[1], **options)
-    assert_equal_to_the_bit(second, whole)
+    assert_bit_identical(second, whole)
 
     with pytest.raises(ValueError, match=r"a row for each of the 2 processes, got src \(1, 7\)"):
         fit(model, Pairs(rows=1), steps=1, optimizer=sgd, rate=rate)
@@ -402,17 +402,17 @@ def test_two_processes_learn_what_one_learns_from_the_joined_batch(joined):
     assert_close(results[0], results[1], rtol=0, atol=0)
 
 
-def test_two_processes_resume_to_the_bit_and_refuse_a_batch_of_one_row(joined):
+def test_two_processes_resume_bit_for_bit_and_refuse_a_batch_of_one_row(joined):
     assert (joined / "passed0").exists()
     assert (joined / "passed1").exists()
 
 
-def test_one_of_two_processes_shows_progress(joined):
+def test_only_one_of_two_processes_shows_progress(joined):
     stderr = (joined / "stderr").read_text(encoding="utf-8")
     assert stderr.count("step 11 of 11") == 1
 
 
-def test_the_number_of_processes_may_not_change(joined):
+def test_training_must_be_resumed_with_the_same_number_of_processes(joined):
     text = "as many processes as were interrupted, got 1 for a file of 2"
     with pytest.raises(ValueError, match=text):
         load_training(joined / "training.pt", *trainee())

@@ -48,7 +48,7 @@ def test_one_of_each_kind_is_counted_once(tmp_path):
     ("kind", "name"),
     [("tensors", "tensor"), ("pictures", "picture"), ("figures", "figure"), ("planted", "planted")],
 )
-def test_what_is_taken_away_is_no_longer_counted(tmp_path, kind, name):
+def test_a_removed_output_is_no_longer_counted(tmp_path, kind, name):
     path = book(tmp_path) / "chapters" / "01_one.ipynb"
     notebook = read(path)
     next(cell for cell in notebook.cells if cell.id == name).outputs = []
@@ -56,7 +56,7 @@ def test_what_is_taken_away_is_no_longer_counted(tmp_path, kind, name):
     assert count(tmp_path)[kind] == 0
 
 
-def test_the_counts_of_the_book_agree_with_another_way_of_counting():
+def test_the_counts_of_the_book_equal_an_independent_count():
     found = count(ROOT)
     texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("chapters/*.ipynb")]
     cells = [c for text in texts for c in nbformat.reads(text, 4).cells if c.cell_type == "code"]

@@ -1,7 +1,7 @@
-"""The book where others may put it: another folder, line ends of Windows, a narrow code page.
+"""A copy of the book gives the same pages in another place.
 
-A copy without git, below a folder with a space and Chinese characters, every text with the
-line ends of Windows, is used by programs that speak ASCII only. It must give the same book.
+The copy has no git, its folder has a space and Chinese characters in its name, every text file
+has Windows line ends, and the locale encodes ASCII only.
 """
 
 import os

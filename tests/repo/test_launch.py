@@ -1,4 +1,4 @@
-"""Buttons to Binder and Colab: only where the repository is known, and to files that it has."""
+"""Links to Binder and Colab: only if the repository is known, and only to files that it has."""
 
 import os
 import re
@@ -18,7 +18,7 @@ CI = {
 
 
 def git(folder, *arguments):
-    # No settings of this machine, and none of a git that runs these tests in a hook.
+    # Ignore the settings of this machine, and those of a git hook that runs these tests.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     subprocess.run(
@@ -68,7 +68,7 @@ def test_a_pushed_chapter_gets_a_link_from_the_remote(tmp_path, remote):
 @pytest.mark.parametrize(
     "remote", ["", "/srv/books/attention.git", "https://git.example.org/reader/attention.git"]
 )
-def test_without_a_known_remote_there_are_no_links(tmp_path, remote):
+def test_without_a_remote_on_github_there_are_no_links(tmp_path, remote):
     assert launch.links(book(tmp_path, remote=remote), {}) == {}
 
 
@@ -85,7 +85,7 @@ def test_a_folder_without_git_has_no_links(tmp_path, monkeypatch):
     assert launch.links(tmp_path, CI) == {}
 
 
-def test_the_ci_names_the_repository_before_the_remote_does(tmp_path):
+def test_the_repository_that_ci_names_takes_precedence_over_the_remote(tmp_path):
     root = book(tmp_path, remote="https://github.com/somebody/else")
     assert launch.links(root, CI) == {"chapters/01_one": {"Binder": BINDER}}
     branch = {"GITHUB_REF": "refs/heads/new/idea", "BOOK_NOTEBOOKS": "colab"}
@@ -98,11 +98,11 @@ def test_the_ci_names_the_repository_before_the_remote_does(tmp_path):
     "change",
     [{"GITHUB_REF": "refs/pull/7/merge"}, {"GITHUB_SERVER_URL": "https://git.example.org"}],
 )
-def test_a_ci_run_of_no_branch_or_on_another_host_has_no_links(tmp_path, change):
+def test_a_ci_run_for_a_pull_request_or_on_another_host_has_no_links(tmp_path, change):
     assert launch.links(book(tmp_path), {**CI, **change}) == {}
 
 
-def test_a_book_in_a_folder_keeps_its_path_and_has_no_binder_environment_of_its_own(tmp_path):
+def test_a_book_in_a_subfolder_links_by_its_path_and_uses_the_environment_at_the_root(tmp_path):
     root = book(tmp_path, below="books/one")
     found = launch.links(root, CI)["chapters/01_one"]
     assert found["Binder"].endswith("?urlpath=lab/tree/books/one/chapters/01_one.ipynb")
@@ -121,7 +121,7 @@ def test_each_page_names_the_licences_and_the_repository_if_it_is_known():
     assert 'href="https://github.com/reader/attention/issues"' in known
 
 
-def test_every_chapter_of_this_book_would_have_its_links():
+def test_every_chapter_of_this_book_gets_links_to_binder_and_colab():
     if not launch._git(ROOT, "rev-parse", "HEAD"):
         pytest.skip("not a git checkout")
     found = launch.links(ROOT, {**CI, "BOOK_NOTEBOOKS": "colab"})
@@ -133,7 +133,7 @@ def pins(path):
     return set(re.findall(r"^[\w-]+==\S+|^-e .+", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def test_binder_installs_the_pins_of_the_book_and_the_small_torch():
+def test_binder_installs_the_pins_of_the_book_and_the_cpu_build_of_torch():
     binder, book = pins(ROOT / launch.ENVIRONMENT), pins(ROOT / "requirements.txt")
     (torch,) = (pin for pin in book if pin.startswith("torch=="))
     assert binder - book == {f"{torch}+cpu"}

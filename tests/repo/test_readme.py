@@ -13,7 +13,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 
 
-def test_the_front_page_is_the_verified_picture_of_chapter_2():
+def test_the_picture_on_the_front_page_is_that_of_chapter_2():
     assert front_page.COPY.read_bytes() == front_page.source()
     assert "](_static/attention.png)" in README
 
@@ -46,7 +46,7 @@ def test_each_make_target_in_readme_exists_and_runs_the_plain_command_beside_it(
     assert README.count("`python -m pip install -r requirements.txt`") == 2
 
 
-def test_the_table_of_folders_leaves_no_part_out():
+def test_the_table_of_folders_names_every_subpackage_and_test_folder():
     table = README.partition("## What is where")[2].partition("\n\nTo change")[0]
     rows = dict(re.findall(r"^\| (`.*?`) \| (.*) \|$", table, re.MULTILINE))
     for name in re.findall(r"`([\w.]+)/`", "".join(rows)):
@@ -69,7 +69,7 @@ def test_the_code_in_readme_runs():
     assert names["out"].shape == (2, 5, 8)
 
 
-def test_the_map_leads_to_every_chapter_in_order():
+def test_the_front_page_links_to_every_chapter_in_order():
     rows = re.findall(r"^\| (\d+) \| \[.+?\]\((.+?)\) \| .+? \|$", INDEX, flags=re.MULTILINE)
     files = sorted((ROOT / "chapters").glob("*.ipynb"))
     assert [link for _, link in rows] == [f"chapters/{file.name}" for file in files]

@@ -1,4 +1,4 @@
-"""What is installed is what is pinned, so that the book can still be built next year."""
+"""The installed versions are the pinned ones, so that the book can still be built next year."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def test_no_installed_package_has_missing_or_conflicting_requirements():
 
 
 def test_jupyter_book_2_is_installed_nowhere():
-    """It does not read this book's configuration, and the newest is what pip takes."""
+    """Version 2 cannot read this book's configuration, and pip takes the newest by default."""
     names = ["*.txt", "*.toml", ".binder/*", ".github/workflows/*.yml", ".ci/*", "Makefile", "*.md"]
     files = [path for name in names for path in ROOT.glob(name) if path.is_file()]
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
@@ -51,7 +51,7 @@ def test_jupyter_book_2_is_installed_nowhere():
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", ".binder/requirements.txt"])
-def test_the_constraints_are_in_force_where_packages_are_installed(name):
+def test_the_requirements_apply_the_lock_file_as_constraints(name):
     file = ROOT / name
     (path,) = re.findall(r"^-c (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     assert (file.parent / path).resolve() == lock.LOCK

@@ -1,4 +1,4 @@
-"""Workflows, updates and templates are valid, may do little, and run what README says."""
+"""Workflows, Dependabot and templates: valid, with few permissions, true to README."""
 
 import os
 import re
@@ -24,7 +24,7 @@ STEPS = [
 
 
 def validate(*paths, schema="vendor.github-workflows"):
-    """The schema comes with the tool; nothing is fetched."""
+    """Check files against a schema that comes with the tool, so that nothing is fetched."""
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
     return subprocess.run([*command, *paths], capture_output=True, encoding="utf-8")
 
@@ -59,7 +59,7 @@ def test_each_job_has_only_the_permissions_that_it_needs():
     for _, _, step in STEPS:
         if "actions/checkout@" in step.get("uses", ""):
             assert step["with"]["persist-credentials"] is False
-        # Text that others choose, such as the name of a branch, is never part of a command.
+        # Text that strangers can choose, such as the name of a branch, is never part of a command.
         assert not re.search(r"\$\{\{(?!\s*matrix\.)", step.get("run", ""))
 
 
@@ -93,7 +93,7 @@ def test_the_workflows_use_the_pins_and_commands_of_the_book():
     assert "jupyter-book build . -W -n --keep-going" in [step.get("run") for *_, step in STEPS]
 
 
-def test_the_package_is_tested_at_both_ends_of_its_metadata():
+def test_ci_tests_the_oldest_torch_and_the_oldest_and_newest_python():
     ends = FLOWS["test"]["jobs"]["package"]["strategy"]["matrix"]["include"]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     oldest = re.search(r'dependencies = \["torch>=([\d.]+)"\]', project)[1]
@@ -102,7 +102,7 @@ def test_the_package_is_tested_at_both_ends_of_its_metadata():
     assert [end["python"] for end in ends] == [pythons[0], pythons[-1]]
 
 
-def test_the_package_is_tested_as_installed_with_torch_alone(tmp_path):
+def test_ci_runs_every_test_file_of_the_package_against_the_installed_wheel(tmp_path):
     """The command of the workflow finds all test files of the folder, and the helpers."""
     (step,) = [step for *_, step in STEPS if step.get("name") == "Test what is installed"]
     python, *arguments = step["run"].split()
@@ -117,7 +117,7 @@ def test_the_package_is_tested_as_installed_with_torch_alone(tmp_path):
     assert collected == {path.name for path in (ROOT / "tests" / "package").glob("test_*.py")}
 
 
-def test_other_systems_run_the_plain_commands_of_readme():
+def test_windows_and_macos_run_the_plain_commands_of_readme():
     job = FLOWS["test"]["jobs"]["systems"]
     runs = [step["run"] for step in job["steps"] if "run" in step]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def test_the_settings_of_github_match_their_schema(tmp_path, schema, pattern, br
         assert validate(wrong, schema=f"vendor.{schema}").returncode == 1
 
 
-def test_each_kind_of_pin_is_updated_in_groups_every_week():
+def test_dependabot_updates_every_kind_of_pin_weekly_and_in_groups():
     found = set()
     for update in DEPENDABOT["updates"]:
         folders = update.get("directories") or [update["directory"]]
@@ -231,7 +231,7 @@ def test_the_notebooks_are_on_their_branch_before_a_page_links_to_them():
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not here")
 def test_the_job_for_the_notebooks_replaces_what_is_on_their_branch(tmp_path):
-    """The commands of the job, with a folder in the place of the repository."""
+    """Run the commands of the job with a local folder in place of the repository."""
     (run,) = [step["run"] for *_, step in STEPS if "git push" in step.get("run", "")]
     far = tmp_path / "far.git"
     subprocess.run(["git", "init", "-q", "--bare", far], check=True)

@@ -1,4 +1,4 @@
-"""What every module with attention or positions must survive: devices, dtypes, compilers."""
+"""Every module on other devices, in other dtypes, under autocast and with empty axes."""
 
 import inspect
 
@@ -152,7 +152,7 @@ def test_a_loaded_state_dict_gives_the_same_outputs(name):
 
 
 class NoNaN(TorchDispatchMode):
-    """Looks at the result of every single operation, backward pass included."""
+    """Checks the result of every operation, the backward pass included."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
@@ -185,7 +185,7 @@ def test_inputs_are_left_as_they_were(name):
 
 
 @every_module
-def test_odd_strides_give_the_same_result_as_contiguous_copies(name):
+def test_non_contiguous_inputs_give_the_same_result_as_contiguous_copies(name):
     module, x, masks = made(name)
     # Transposed, cut from something longer, and every second step.
     ways = [
@@ -205,7 +205,7 @@ def test_odd_strides_give_the_same_result_as_contiguous_copies(name):
 @every_module
 @pytest.mark.parametrize("batch", [0, 1, 2])
 @pytest.mark.parametrize("length", [0, 1])
-def test_axes_of_size_one_and_zero_stay(name, batch, length):
+def test_axes_of_size_one_and_zero_are_kept(name, batch, length):
     one = {
         "MultiHeadAttention": lambda: MultiHeadAttention(1, 1),
         "MultiHeadAttention fused": lambda: MultiHeadAttention(1, 1, **FUSED),
@@ -230,6 +230,6 @@ def test_lengths_above_256_are_compared_by_value():
     assert AdditiveAttention(2, 2, 1)(x[:, :1], x, x.clone()).shape == (1, 1, 2)
 
 
-def test_the_cache_is_given_by_name():
+def test_cache_is_keyword_only():
     parameter = inspect.signature(MultiHeadAttention.forward).parameters["cache"]
     assert parameter.kind is inspect.Parameter.KEYWORD_ONLY

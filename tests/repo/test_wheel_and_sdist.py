@@ -71,7 +71,7 @@ def test_the_wheel_holds_the_package_and_its_licence_and_nothing_else(files):
     assert licence == (ROOT / "LICENSE").read_bytes()
 
 
-def test_the_source_archive_makes_the_wheel_without_the_tests(dist):
+def test_the_source_archive_holds_what_the_wheel_needs_and_no_tests(dist):
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as file:
         names = [name.partition("/")[2] for name in file.getnames()]
@@ -89,7 +89,7 @@ def test_the_wheel_of_the_site_is_reproducible_and_holds_the_same_files(files, t
         assert {name for name in file.namelist()} == set(files)
 
 
-def test_the_metadata_are_complete_and_name_no_address(about):
+def test_the_metadata_are_complete_and_name_no_url(about):
     assert (about["Name"], about["License-Expression"]) == ("attention-core", "MIT")
     assert about["Description-Content-Type"] == "text/markdown"
     readme = about.get_payload(decode=True).decode("utf-8")
@@ -110,8 +110,7 @@ def test_the_version_is_written_once_and_known_everywhere(about):
     assert re.findall(r"^## (\S+)", changelog, re.MULTILINE)[0] == version
 
 
-def test_the_version_of_a_source_tree_is_its_own_whatever_is_installed(tmp_path):
-    """A tree with another version than the installed one says its own."""
+def test_a_source_tree_reports_its_own_version_and_not_the_installed_one(tmp_path):
     shutil.copytree(ROOT / "attention_core", tmp_path / "attention_core")
     path = tmp_path / "attention_core" / "__init__.py"
     text = path.read_text(encoding="utf-8")
@@ -130,7 +129,7 @@ def test_requirements_have_lower_bounds_and_only_torch_is_always_needed(about):
     assert all(re.match(r"[\w-]+>=[\d.]+(;|$)", need) for need in needs)
 
 
-def test_the_first_cell_installs_what_the_extras_name(about):
+def test_the_first_cell_of_a_chapter_installs_the_packages_of_the_extras(about):
     from first_cell import SOURCE
 
     (listed,) = re.findall(r"need = (\[\".*\"\])", SOURCE)

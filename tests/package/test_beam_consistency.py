@@ -1,4 +1,4 @@
-"""decoding.py, beam search: equal to greedy, without cache and alone; every form of input."""
+"""decoding.py, beam search: the same as greedy, without a cache, alone; input and output."""
 
 import math
 
@@ -10,11 +10,11 @@ from scripted_model import BOS, EOS, PAD, ScriptedModel, random_rule, scripted, 
 
 from attention_core import beam_search, greedy_decode
 
-# ------------------------------------------------------ the same by every road
+# ------------------------------------------------------- the same in every way
 
 
 @both_ways
-def test_one_beam_is_greedy(use_cache):
+def test_a_beam_of_one_equals_greedy_decoding(use_cache):
     for seed in range(40):
         model = ScriptedModel(random_rule(seed, V=7))
         output = beam(model, sources(5), beam_size=1, use_cache=use_cache)
@@ -24,7 +24,7 @@ def test_one_beam_is_greedy(use_cache):
 
 @both_ways
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_one_beam_is_greedy_with_a_real_model(norm_first, use_cache):
+def test_a_beam_of_one_equals_greedy_decoding_with_a_real_model(norm_first, use_cache):
     for seed in range(6):
         model = build(torch.float32, seed=seed, norm_first=norm_first)
         src, _ = batch(seed)
@@ -36,7 +36,7 @@ def test_one_beam_is_greedy_with_a_real_model(norm_first, use_cache):
 
 @both_ways
 @pytest.mark.parametrize("V", [4, 7, 50])
-def test_one_beam_is_greedy_also_among_equals(V, use_cache):
+def test_a_beam_of_one_breaks_ties_as_greedy_decoding_does(V, use_cache):
     # Half precision rounds logits to equal numbers; both searches take the first of them.
     model = ScriptedModel(lambda source, tokens: [0.0] * 3 + [1.0] * V)
     output = beam(model, sources(2), max_len=3, beam_size=1, use_cache=use_cache)
@@ -45,7 +45,7 @@ def test_one_beam_is_greedy_also_among_equals(V, use_cache):
     assert expected.tolist() == [[3, 3, 3]] * 2
 
 
-def test_double_precision_is_not_rounded_away():
+def test_float64_logits_are_compared_in_float64():
     for best in range(3, 9):
         logits = [0.0] * 3 + [1.0 + (token == best) * 1e-12 for token in range(3, 9)]
         model = ScriptedModel(lambda source, tokens, x=logits: x, dtype=torch.float64)
@@ -62,12 +62,12 @@ def test_a_batch_gives_what_each_sentence_gives_alone():
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_with_and_without_cache_the_same_tokens(norm_first):
+def test_a_cache_does_not_change_the_tokens(norm_first):
     lengths = set()
     for seed in range(6):
         model = build(torch.float64, seed=seed, norm_first=norm_first)
         src, _ = batch(seed)
-        # An end that comes: the fourth token of what the model says without one.
+        # An EOS that occurs: the fourth token of what the model writes without an EOS.
         free = greedy_decode(model, src, bos_id=1, eos_id=None, max_len=4)
         for row in range(2):
             ids = {"bos_id": 1, "eos_id": free[row, 3].item(), "max_len": 7, "beam_size": 3}
@@ -78,7 +78,7 @@ def test_with_and_without_cache_the_same_tokens(norm_first):
 
 
 @both_ways
-def test_more_beams_than_tokens(use_cache):
+def test_there_may_be_more_beams_than_tokens(use_cache):
     rule = table_rule({(): {3: 0.4, EOS: 0.6}, (3,): {3: 0.9, EOS: 0.1}}, V=4)
     output = beam(ScriptedModel(rule), sources(2), max_len=4, beam_size=9, use_cache=use_cache)
     assert output.shape == (2, 0)
@@ -90,7 +90,7 @@ def test_more_beams_than_tokens(use_cache):
 # ------------------------------------------------------------- input and output
 
 
-def test_the_limits_are_those_of_greedy():
+def test_max_len_and_the_limit_of_the_model_end_the_search():
     rule = scripted([5, 6, 7, 8, 9])
     assert beam(ScriptedModel(rule), sources(1), max_len=0).shape == (1, 0)
     assert beam(ScriptedModel(rule), sources(1), max_len=2, beam_size=1).tolist() == [[5, 6]]
@@ -109,12 +109,12 @@ def test_results_have_the_dtype_of_the_source(dtype):
     assert output.dtype == dtype
 
 
-def test_the_padding_of_the_model_fills_up():
+def test_short_sentences_are_filled_up_with_the_pad_id_of_the_model():
     model = ScriptedModel(scripted([5, 6, EOS], [EOS]), pad_id=10)
     assert beam(model, sources(2), beam_size=2).tolist() == [[5, 6], [10, 10]]
 
 
-def test_no_sentences_give_no_results():
+def test_an_empty_batch_gives_an_empty_result():
     model, src = build(torch.float32), torch.ones(0, 7, dtype=torch.long)
     assert beam_search(model, src, bos_id=1, eos_id=2, max_len=5).shape == (0, 0)
     assert greedy_decode(model, src, bos_id=1, eos_id=2, max_len=5).shape[0] == 0

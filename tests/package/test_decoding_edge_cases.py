@@ -1,4 +1,4 @@
-"""decoding.py: what may be written, which numbers are refused, and ids that do not fit."""
+"""decoding.py: tokens that are never written, logits that are not finite, ids out of range."""
 
 import math
 from functools import partial
@@ -39,12 +39,12 @@ def run(search, rule, n=1, *, eos_id=EOS, max_len=6, **model):
     return search(model, sources(n), bos_id=BOS, eos_id=eos_id, max_len=max_len)
 
 
-# ---------------------------------------------------------- what may be written
+# -------------------------------------------- tokens that may and may not be written
 
 
 @every_search
 @pytest.mark.parametrize("special", [PAD, BOS])
-def test_the_second_best_is_written_where_pad_or_bos_would_be_the_best(search, special):
+def test_pad_and_bos_are_never_written_even_if_they_are_likeliest(search, special):
     def rule(source, tokens):
         wanted = [5, 6, EOS][len(tokens)] if len(tokens) < 3 else 3
         return [11.0 if i == special else 10.0 if i == wanted else 0.0 for i in range(9)]
@@ -71,7 +71,7 @@ def test_untrained_models_write_padding_at_the_end_only_and_never_bos(search, na
 
 
 @every_search
-def test_an_end_that_is_also_the_padding_or_the_beginning_still_ends(search):
+def test_an_eos_id_that_equals_pad_or_bos_still_ends_the_sentence(search):
     def rule(end):
         return lambda source, tokens: [
             9.0 if i == (5 if len(tokens) < 2 else end) else 0.0 for i in range(9)
@@ -82,14 +82,14 @@ def test_an_end_that_is_also_the_padding_or_the_beginning_still_ends(search):
 
 
 @every_search
-def test_without_an_end_every_sentence_has_the_greatest_length(search):
+def test_without_an_eos_id_every_sentence_has_the_greatest_length(search):
     assert run(search, scripted([5, EOS, 6]), eos_id=None, max_len=3).tolist() == [[5, EOS, 6]]
     model = build(torch.float32, max_len=8)
     assert search(model, batch()[0], bos_id=1, eos_id=None, max_len=99).shape == (2, 8)
 
 
 @every_search
-def test_a_padding_id_that_is_no_token_forbids_nothing(search):
+def test_a_pad_id_outside_the_vocabulary_forbids_no_token(search):
     def rule(source, tokens):
         return [5.0 if i == (0, 4, EOS)[min(len(tokens), 2)] else 0.0 for i in range(6)]
 
@@ -97,7 +97,7 @@ def test_a_padding_id_that_is_no_token_forbids_nothing(search):
         assert run(search, rule, pad_id=pad_id).tolist() == [[0, 4]]
 
 
-def test_log_probabilities_are_those_of_all_logits():
+def test_log_probabilities_are_normalised_over_all_tokens_including_pad():
     shares = {(): {PAD: 0.5, 5: 0.3, EOS: 0.2}, (5,): {EOS: 0.6, 6: 0.4}, (5, 6): {EOS: 1.0}}
 
     def rule(source, tokens):
@@ -105,17 +105,17 @@ def test_log_probabilities_are_those_of_all_logits():
         return [math.log(given[i]) if i in given else -1e4 for i in range(7)]
 
     # The empty sentence has P = 0.2, [5] has 0.3 * 0.6 = 0.18, at the cost of one token more:
-    # log 0.2 = -1.61 loses to log 0.18 / (7/6)^0.5 = -1.59. If PAD's share were spread over
-    # the others, log 0.4 = -0.92 would win against log 0.36 / (7/6)^0.5 = -0.95.
+    # log 0.2 = -1.61 loses to log 0.18 / (7/6)^0.5 = -1.59. If the share of PAD were spread
+    # over the others, log 0.4 = -0.92 would win against log 0.36 / (7/6)^0.5 = -0.95.
     out = run(partial(beam_search, beam_size=4, length_penalty=0.5, patience=INF), rule)
     assert out.tolist() == [[5]]
 
 
-# --------------------------------------------------- numbers that are no numbers
+# ------------------------------------------------------- logits that are not finite
 
 
 def broken(step, row, logits):
-    """Rule: fine, but for one row of logits at one step."""
+    """A rule with ordinary logits, except for one sentence at one step."""
 
     def rule(source, tokens):
         if source == row + 1 and len(tokens) == step - 1:
@@ -138,7 +138,7 @@ def broken(step, row, logits):
     ],
 )
 @pytest.mark.parametrize("step", [1, 3])
-def test_logits_that_are_no_numbers_are_named_with_step_and_sentence(search, logits, given, step):
+def test_logits_of_nan_or_inf_are_named_with_step_and_sentence(search, logits, given, step):
     text = rf"logits must be below \+inf, .*, got {given} at step {step} for sentence 1"
     with pytest.raises(ValueError, match=text):
         run(search, broken(step, 1, logits), 3)
@@ -146,7 +146,7 @@ def test_logits_that_are_no_numbers_are_named_with_step_and_sentence(search, log
 
 @every_search
 @pytest.mark.parametrize("logits", [[-INF] * 6, [1.0, 2.0, -INF, -INF, -INF, -INF]])
-def test_a_first_step_without_a_token_to_write_is_named(search, logits):
+def test_a_first_step_at_which_no_token_is_possible_is_named(search, logits):
     text = r"finite for at least one .* got -inf for all of them at step 1 for sentence 1"
     with pytest.raises(ValueError, match=text):
         run(search, broken(1, 1, logits), 3)
@@ -175,7 +175,7 @@ def test_a_hypothesis_without_a_next_token_is_given_up_while_others_go_on():
 
 
 @every_search
-def test_what_an_ended_sentence_would_say_next_does_not_matter(search):
+def test_logits_after_the_end_of_a_sentence_are_ignored(search):
     def rule(source, tokens):
         if source == 1:
             return [NAN] * 6 if tokens else [-INF, -INF, 9.0, -INF, -INF, -INF]
@@ -184,7 +184,7 @@ def test_what_an_ended_sentence_would_say_next_does_not_matter(search):
     assert run(search, rule, 2).tolist() == [[PAD] * 3, [3] * 3]
 
 
-def test_a_model_whose_weights_are_no_numbers_is_refused():
+def test_a_model_with_a_weight_of_nan_is_refused():
     for make in MODELS.values():
         model = make(torch.float32)
         with torch.no_grad():
@@ -198,14 +198,14 @@ def test_a_model_whose_weights_are_no_numbers_is_refused():
 
 
 @pytest.mark.parametrize("alpha", [1e4, -1e4, INF, -INF, NAN])
-def test_a_length_penalty_that_no_number_can_hold_is_named(alpha):
+def test_a_length_penalty_that_overflows_is_named(alpha):
     with pytest.raises(ValueError, match=rf"alpha must keep .* got alpha={alpha} with length=2"):
         normalised_score(-1.0, 2, alpha)
     with pytest.raises(ValueError, match=rf"got length_penalty={alpha} with length=6"):
         run(partial(beam_search, length_penalty=alpha), scripted([5, EOS]))
 
 
-def test_large_length_penalties_that_numbers_can_hold_decide_as_they_should():
+def test_large_length_penalties_select_the_longest_or_the_shortest_sentence():
     rule = random_rule(0, V=6)
     for alpha, length in [(800.0, 6), (-800.0, 0)]:
         out = run(partial(beam_search, beam_size=50, length_penalty=alpha, patience=INF), rule)
@@ -262,7 +262,7 @@ def test_a_bos_or_eos_outside_the_vocabulary_is_named(search, name):
     for make in MODELS.values():
         with pytest.raises(ValueError, match=text):
             search(make(torch.float32), batch()[0], **ids, max_len=0)
-    # A model without a stated size is measured by its logits.
+    # Where the model has no tgt_vocab_size, the width of its logits counts.
     with pytest.raises(ValueError, match=r"eos_id must be .* of 11 tokens, got 11; None says"):
         run(search, scripted([5]), eos_id=11)
 

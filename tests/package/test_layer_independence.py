@@ -1,4 +1,4 @@
-"""layers.py: what a layer must not notice: order, padding, later tokens, batch mates."""
+"""layers.py: what an output must not depend on: order, padding, later tokens, the batch."""
 
 import pytest
 import torch
@@ -22,19 +22,19 @@ both_norms = pytest.mark.parametrize("norm_first", [False, True])
 
 @given(seed=st.integers(0, 2**31 - 1), length=st.integers(1, 6), norm_first=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_properties_of_any_layers(seed, length, norm_first):
+def test_layers_ignore_order_later_tokens_and_the_rest_of_the_batch(seed, length, norm_first):
     g = torch.Generator().manual_seed(seed)
     x, memory = (torch.randn(2, n, 6, generator=g, dtype=torch.float64) for n in (length, 4))
     encoder, decoder = (
         filled(layer(6, 2, 5, norm_first=norm_first), seed=seed)
         for layer in (EncoderLayer, DecoderLayer)
     )
-    # Without positions a layer does not know order: shuffled in, shuffled out.
+    # Without positions a layer ignores order: a shuffled input gives the shuffled output.
     order = torch.randperm(length, generator=g)
     assert_same(encoder(x[:, order]), encoder(x)[:, order])
     assert_same(decoder(x[:, order], memory), decoder(x, memory)[:, order])
     assert_same(decoder(x, memory[:, torch.randperm(4, generator=g)]), decoder(x, memory))
-    # Batch mates do not matter.
+    # The other sentences of the batch do not matter.
     assert_same(encoder(x[1:]), encoder(x)[1:])
     assert_same(decoder(x[1:], memory[1:]), decoder(x, memory)[1:])
     # A later token does not change an earlier one.
@@ -63,7 +63,7 @@ def test_no_gradient_flows_back_from_an_earlier_to_a_later_token(norm_first):
 
 @both_norms
 @pytest.mark.parametrize("length", [3, 5, 50])
-def test_a_sentence_does_not_notice_its_padding_or_its_batch_mates(length, norm_first):
+def test_an_encoder_layer_ignores_padding_and_the_other_sentences(length, norm_first):
     layer = filled(EncoderLayer(*WIDTHS, norm_first=norm_first), torch.float32).eval()
     positions = SinusoidalPositions(D_MODEL, max_len=50)
     ids = torch.zeros(3, length).long()
@@ -73,7 +73,7 @@ def test_a_sentence_does_not_notice_its_padding_or_its_batch_mates(length, norm_
     together = layer(positions(x), padding_mask(ids, 0))
     assert together.shape == x.shape
     assert_close(together[:1, :3], alone, rtol=0, atol=1e-6)
-    # Whatever stands in the padding, though not so for a word.
+    # The content of padding changes nothing; that of a word does.
     changed = torch.where(ids[..., None] == 0, 1e3, x)
     other = layer(positions(changed), padding_mask(ids, 0))
     assert torch.equal(other[ids == 1], together[ids == 1])
@@ -83,7 +83,7 @@ def test_a_sentence_does_not_notice_its_padding_or_its_batch_mates(length, norm_
 
 
 @both_norms
-def test_a_decoder_layer_does_not_notice_the_padding_of_the_memory(norm_first):
+def test_a_decoder_layer_ignores_the_padding_of_the_memory(norm_first):
     layer = filled(DecoderLayer(*WIDTHS, norm_first=norm_first))
     x, memory = randn(B, L, D_MODEL), randn(B, S, D_MODEL)
     before = layer(x, memory, memory_mask=mask("padding"))
@@ -96,7 +96,7 @@ def test_a_decoder_layer_does_not_notice_the_padding_of_the_memory(norm_first):
 
 @both_norms
 @pytest.mark.parametrize("chunk", [1, 3, L])
-def test_a_decoder_layer_does_not_notice_that_it_reads_in_chunks(chunk, norm_first):
+def test_a_decoder_layer_gives_the_same_in_chunks_with_a_cache(chunk, norm_first):
     layer = filled(DecoderLayer(*WIDTHS, norm_first=norm_first))
     x, memory, masks = randn(B, L, D_MODEL), randn(B, S, D_MODEL), {"memory_mask": mask("padding")}
     expected = layer(x, memory, tgt_mask=causal_mask(L), **masks)

@@ -33,7 +33,7 @@ FUNCTIONS = {
     "summaries": lambda q, k, v, m=None: mixture(summarize(q, k, v, m)),
 }
 every_function = pytest.mark.parametrize("name", FUNCTIONS)
-# Which of q, k, v and the mask have an axis that is mapped, and at which place.
+# The place of the mapped axis in q, k, v and the mask; None for an argument without one.
 AXES = [
     (None, None, None, 0),
     (None, None, None, -1),
@@ -46,7 +46,7 @@ AXES = [
 
 
 def arguments(axes):
-    """Those mapped with their axis at its place, the others from the first example."""
+    """The mapped arguments with their axis at its place; of the others the first example."""
     stacked = Q, K, V, ALLOWED
     return [
         x[0] if axis is None else x.movedim(0, axis) for x, axis in zip(stacked, axes, strict=True)
@@ -125,7 +125,7 @@ def test_vmap_inside_of_vmap_and_of_grad(name):
 # Torch itself compiles its forward derivatives with TorchScript, and warns of that.
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 @pytest.mark.parametrize("name", ["explicit", "softmax", "weights", "summaries"])
-def test_forward_and_second_derivatives_agree_with_differences(name):
+def test_forward_and_second_derivatives_agree_with_finite_differences(name):
     q, k, v, m = Q[1, 2], K[1, 2], V[1, 2, :, :2], ALLOWED[1, 2]
     direction, step = randn(L, D_K, seed=8), 1e-6
 
@@ -194,7 +194,7 @@ def test_padding_masks_may_be_made_under_vmap():
 
 # (Torch does not trace the vmap rule of an autograd.Function, which the blocks have.)
 @pytest.mark.parametrize("name", ["explicit", "softmax", "weights", "summaries"])
-def test_vmap_compiles_whole(name):
+def test_vmap_compiles_without_a_graph_break(name):
     def mapped(m):
         return vmap(lambda one: FUNCTIONS[name](Q[0], K[0], V[0], one))(m)
 

@@ -1,4 +1,4 @@
-"""distributed: shared work equals one process, and every process ends."""
+"""distributed: several processes give the results of one, and every process ends."""
 
 import os
 import signal
@@ -19,13 +19,13 @@ from attention_core.distributed import loopback, run_processes, sharing
 from attention_core.distributed.sharing import Traffic, alone, by_heads, by_sentences, main
 
 linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads Linux' /proc")
-B, L, S, D_V = 5, 3, 7, 11  # 5 sentences, and 7 keys, cannot be halved
+B, L, S, D_V = 5, 3, 7, 11  # two processes get unequal shares of 5 sentences and 7 keys
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
-    """Folders of this test's processes lie here, so that their command lines name it."""
+    """Put the folders of the processes here, so that their command lines name this test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -71,28 +71,28 @@ def shares(ran, way):
     return [ways[way] for ways, _ in ran[1]]
 
 
-def test_heads_on_several_processes_equal_one_in_values_and_all_gradients(ran):
+def test_heads_on_several_processes_give_the_values_and_gradients_of_one_process(ran):
     expected = alone(*ran[0][:2])
     for share in shares(ran, "heads"):
         assert_same(share.output, expected.output)
         assert_same(share.gradients, expected.gradients)
 
 
-def test_sentences_on_several_processes_equal_one_though_the_shares_are_unequal(ran):
+def test_sentences_in_unequal_shares_give_the_values_and_gradients_of_one_process(ran):
     expected = alone(*ran[0][:2])
     of_x = expected.gradients.pop("x")
     assert of_x.shape == (B, L, 12)
     assert_same(torch.cat([s.output for s in shares(ran, "sentences")]), expected.output)
     for share in shares(ran, "sentences"):
         assert_same(share.gradients, expected.gradients)
-    # Torch's plain mean over the processes gives a lonely sentence too much weight.
+    # The plain mean over processes gives sentences in a smaller share too much weight.
     for share in shares(ran, "unweighted"):
         wrong = (share.gradients["q_proj.weight"] - expected.gradients["q_proj.weight"]).abs()
         assert wrong.max() > 1e-4
 
 
 @pytest.mark.parametrize("way", ["keys", "masked keys", "one mask for all keys"])
-def test_keys_on_several_processes_equal_one_in_values_and_all_gradients(ran, way):
+def test_keys_on_several_processes_give_the_values_and_gradients_of_one_process(ran, way):
     _, _, *qkv, allowed = ran[0]
     allowed = {"keys": None, "masked keys": allowed}.get(way, allowed[..., :1])
     q, k, v = (x.clone().requires_grad_() for x in qkv)
@@ -106,7 +106,7 @@ def test_keys_on_several_processes_equal_one_in_values_and_all_gradients(ran, wa
         assert_same(torch.cat([s.gradients[name] for s in found], dim=-2), x.grad)
 
 
-def test_each_way_keeps_and_sends_as_many_numbers_as_its_formula_says(ran):
+def test_each_way_of_sharing_keeps_and_sends_as_many_numbers_as_its_formula_says(ran):
     d, number = 12, len(ran[1])
     parameters, tokens = 4 * d * d + 4 * d, B * L * d
     for share in shares(ran, "heads"):
@@ -128,9 +128,9 @@ def test_a_process_alone_sends_nothing():
 
 
 @linux
-def test_nothing_listens_but_on_loopback(ran):
+def test_processes_listen_on_loopback_only(ran):
     for _, addresses in ran[1]:
-        assert addresses  # or the check would see nothing
+        assert addresses  # otherwise the check below would be empty
         assert {loopback_only(address) for address in addresses} == {True}
 
 
@@ -156,14 +156,14 @@ def test_the_check_of_addresses_knows_loopback(address, expected):
 # ------------------------------------------------------------------ processes
 
 
-def test_results_come_in_order_and_noise_does_not_come_at_all(tmp_path, capfd):
+def test_results_come_in_the_order_of_ranks_and_prints_are_not_shown(tmp_path, capfd):
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
         results = run_processes(process_functions.told, 2, "noise")
     finally:
         torch.set_default_dtype(before)
-    # The interface is asked for by name: on some machines gloo's own choice is another.
+    # Name the interface: on some machines gloo would choose another one.
     assert results == [(rank, torch.float64, 1, loopback()) for rank in (0, 1)]
     assert capfd.readouterr() == ("", "")
     nothing_is_left(tmp_path)
@@ -179,7 +179,7 @@ def test_a_failing_process_stops_the_others_and_its_traceback_is_raised(tmp_path
     nothing_is_left(tmp_path)
 
 
-def test_files_of_the_caller_do_not_come_before_the_standard_library(tmp_path):
+def test_a_file_of_the_caller_does_not_shadow_the_standard_library(tmp_path):
     (tmp_path / "enum.py").write_text("raise SystemExit('mine')\n", encoding="utf-8")
     code = (
         "import sys, os, torch; sys.path.insert(0, os.getcwd())\n"  # as in a notebook's folder
@@ -197,7 +197,7 @@ def test_files_of_the_caller_do_not_come_before_the_standard_library(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
-def test_a_killed_process_is_named_with_its_last_words(tmp_path):
+def test_a_killed_process_is_named_with_its_last_output(tmp_path):
     with pytest.raises(RuntimeError, match=r"process 1 of 2 failed.*exit code -9[^$]*last words"):
         run_processes(process_functions.die_in_one, 2, 1)
     nothing_is_left(tmp_path)
@@ -213,7 +213,7 @@ def test_processes_that_take_too_long_are_stopped(tmp_path):
 
 @linux
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT])
-def test_processes_end_with_their_caller_whatever_ends_it(tmp_path, signum):
+def test_processes_end_when_their_caller_is_killed_or_interrupted(tmp_path, signum):
     code = (
         "import signal, sys, process_functions as f;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # ignored in the background
@@ -258,8 +258,8 @@ of_a_notebook.__module__ = "__main__"
 @pytest.mark.parametrize(
     ("function", "number", "options", "error", "message"),
     [
-        (lambda: 1, 2, {}, ValueError, r"defined by a module.*got <lambda> of test_sharing"),
-        (nested(), 2, {}, ValueError, r"got nested.<locals>.inner of test_sharing"),
+        (lambda: 1, 2, {}, ValueError, r"defined by a module.*got <lambda> of test_distributed"),
+        (nested(), 2, {}, ValueError, r"got nested.<locals>.inner of test_distributed"),
         (of_a_notebook, 2, {}, ValueError, r"not in a notebook.*got of_a_notebook of __main__"),
         (3, 2, {}, ValueError, r"function must be defined by a module.*got 3"),
         (wait_until, 0, {}, ValueError, "number must be at least 1, got 0"),
@@ -281,7 +281,7 @@ def test_bad_arguments_start_no_process(tmp_path, function, number, options, err
         (by_sentences, r"a sentence for each of the 7 processes, got \(5, 3, 4\)"),
     ],
 )
-def test_work_that_cannot_be_shared_is_refused(monkeypatch, way, message):
+def test_work_that_cannot_be_divided_among_the_processes_is_refused(monkeypatch, way, message):
     monkeypatch.setattr(sharing, "processes", lambda: (0, 7))
     with pytest.raises(ValueError, match=message):
         way(*arguments(heads=2)[:2])
@@ -319,7 +319,7 @@ def test_an_impossible_number_of_processes_is_a_usage_error(capsys, number, text
 
 
 @linux
-def test_under_torchrun_nothing_listens_but_on_loopback_either(tmp_path):
+def test_processes_of_torchrun_listen_on_loopback_only(tmp_path):
     """The command of the module's docstring, watched while it runs."""
     start = "from torch.distributed.run import main; main()"
     options = f"--nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint {tmp_path}/a"
