@@ -45,7 +45,7 @@ def chapter():
 
 
 def find(path, notebook):
-    """What each rule says about the notebook, without the rules that are content."""
+    """Return the problems that each rule finds, without the rules that find none."""
     found = {rule.__name__: problems(path, notebook, rule) for rule in chapter_lint.RULES}
     return {name: texts for name, texts in found.items() if texts}
 
@@ -203,7 +203,7 @@ def test_file_name_and_line_ends_are_checked(path):
     assert set(find(odd, read(odd))) == {"file_name", "normal_form"}
 
 
-def test_normalise_makes_one_form(path):
+def test_normalise_gives_every_notebook_the_same_form(path):
     messy = new_notebook(
         metadata={"widgets": {"state": {}}, "vscode": 1},
         cells=[

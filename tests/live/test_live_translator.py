@@ -1,4 +1,4 @@
-"""The model in the browser: the same numbers, the same texts, and only when it is asked for."""
+"""The model in JavaScript gives the numbers and texts of the package, and is sent on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from attention_core.widgets.dates_model import MOST, dates_model, packed, run_of
 from attention_core.widgets.figure import HERE, script_of
 
 MODEL_SCRIPT = Path(__file__).with_name("live_model.mjs")
-SLOWEST, HEAVIEST = 50, 400_000  # milliseconds a token; bytes that travel
+SLOWEST, HEAVIEST = 50, 400_000  # milliseconds for a token; compressed bytes
 
 BAD = [
     (lambda: Translator(source=""), "source: text must hold at least one character"),
@@ -38,15 +38,15 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
 
-# --- what the package says ---------------------------------------------------------------------
+# --- the figure in Python -----------------------------------------------------------------------
 
 
-def test_it_translates_as_the_chapter_prints():
+def test_translations_and_probabilities_are_those_of_the_chapter():
     assert Translator(source="24 November 2026").translation == "二〇二六年十一月二十四日"
     figure = Translator(source="2021-03-16")
     assert figure.translation == "二〇二一年三月十六日"
@@ -62,7 +62,7 @@ def test_it_translates_as_the_chapter_prints():
     assert Translator(source="1789-07-14").translation == "一九八九年七月十四日"
 
 
-def test_its_weights_are_those_that_record_attention_finds():
+def test_weights_are_those_that_record_attention_finds():
     figure = Translator(source="24 Nov 2026", layer=0, head=2, written=5)
     model = dates_model()
     src = torch.tensor([SOURCE.encode("24 Nov 2026")])
@@ -77,14 +77,14 @@ def test_its_weights_are_those_that_record_attention_finds():
     assert_close(figure.weights.sum(dim=-1), torch.ones(6, dtype=torch.float64))
 
 
-def test_it_reads_the_normal_form_of_a_text():
+def test_the_source_is_brought_to_unicode_normal_form():
     assert Translator(source="3 May 2026").source == "3 May 2026"
     assert Translator(source="3\u20137 May 2026").translation == "二〇二六年五月三日至七日"
     with pytest.raises(traitlets.TraitError, match="source"):
         Translator(source="3 Me\u0301i")  # becomes é, which is not known
 
 
-def test_more_written_than_there_is_means_all():
+def test_written_beyond_the_end_shows_the_whole_translation():
     all_of_it, more = Translator(written=9), Translator(written=40)
     assert all_of_it.numbers() == more.numbers()
     assert more.numbers()["next"][0] == TARGET.EOS
@@ -110,7 +110,7 @@ def ran(tmp_path_factory):
     return texts, json.loads(run.stdout)
 
 
-def test_it_writes_what_greedy_decoding_writes(ran):
+def test_javascript_writes_what_greedy_decoding_writes(ran):
     texts, found = ran
     assert len(texts) >= 200
     longest = max(map(len, texts))
@@ -121,7 +121,7 @@ def test_it_writes_what_greedy_decoding_writes(ran):
         assert TARGET.decode(run["ids"]) == TARGET.decode(row)
 
 
-def test_its_logits_are_those_of_the_package(ran):
+def test_logits_in_javascript_are_those_of_the_package(ran):
     texts, found = ran
     for ids, run in list(zip(texts, found["runs"], strict=True))[:20]:
         expected = run_of(SOURCE.decode(ids))
@@ -131,13 +131,13 @@ def test_its_logits_are_those_of_the_package(ran):
         assert_close(cross, expected.cross, rtol=1e-6, atol=1e-12)
 
 
-def test_it_is_quick_in_node(ran):
+def test_translation_in_node_stays_within_the_time_limit(ran):
     assert ran[1]["token"] < SLOWEST
     assert ran[1]["unpacking"] < 2000
 
 
-def test_a_wrong_formula_would_be_found(tmp_path):
-    """The comparison can fail: without √d_k it does."""
+def test_the_comparison_finds_attention_without_its_scaling(tmp_path):
+    """The comparison can fail: without the division by √d_k it does."""
     text = script_of("translator")
     wrong = text.replace(" / Math.sqrt(query.length)", "")
     assert wrong != text
@@ -161,7 +161,7 @@ def _node(asked):
     return json.loads(run.stdout)
 
 
-def test_before_the_model_comes_the_page_knows_its_first_text(tmp_path):
+def test_the_first_translation_is_shown_before_the_model_is_fetched(tmp_path):
     file = tmp_path / "translator.mjs"
     file.write_text(script_of("translator"), encoding="utf-8")
     figure = Translator(source="from 28 May to 3 June 2026", written=3)
@@ -182,10 +182,10 @@ def test_characters_are_those_of_the_vocabularies():
     assert f"const MOST = {MOST};" in text
 
 
-# --- the file of the numbers -------------------------------------------------------------------
+# --- the file of the model ----------------------------------------------------------------------
 
 
-def test_the_numbers_for_the_page_are_those_of_the_model():
+def test_the_packed_parameters_are_those_of_the_model():
     manifest, data = packed()
     state = dates_model().state_dict()
     assert [name for name, _ in manifest["shapes"]] == list(state)
@@ -195,7 +195,7 @@ def test_the_numbers_for_the_page_are_those_of_the_model():
     assert len(flat) == 173_440  # as the figure says
 
 
-def test_the_script_is_light_and_safe():
+def test_the_model_script_is_small_and_cannot_close_its_element():
     script = live.model_script("dates")
     assert script.isascii()
     assert "</" not in script
@@ -214,7 +214,7 @@ def asked(figure, content):
     return sent
 
 
-def test_the_kernel_sends_the_numbers_once_they_are_wanted():
+def test_the_kernel_sends_the_model_when_the_page_asks_for_it():
     ((content, buffers),) = asked(Translator(), {"wants": "dates"})
     manifest, data = packed()
     assert content == {"data": "dates", **manifest}
@@ -222,5 +222,5 @@ def test_the_kernel_sends_the_numbers_once_they_are_wanted():
 
 
 @pytest.mark.parametrize("content", [{}, {"wants": "all"}, "dates", None])
-def test_the_kernel_answers_nothing_else(content):
+def test_the_kernel_answers_no_other_message(content):
     assert asked(Translator(), content) == []
