@@ -180,9 +180,9 @@ def test_weights_outnumber_the_outputs_from_65_tokens_on():
 
 def test_preset_sizes_of_the_page_are_those_of_the_book():
     text = (HERE / "shapes.js").read_text(encoding="utf-8")
-    presets = text[text.index("const PRESETS") : text.index("const SIZES")].split("},")
+    presets = text[text.index("const PRESETS") : text.index("const SIZES")].split("},")[:-1]
     toy = {name: getattr(Shapes(), name) for name in BASE}
-    for sizes, preset in zip((toy, DATES, BASE), presets, strict=False):
+    for sizes, preset in zip((toy, DATES, BASE), presets, strict=True):
         for name, value in sizes.items():
             assert re.search(rf"\b{name}: {str(value).lower()}\b", preset), name
     trained = load_trained().config
