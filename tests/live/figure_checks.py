@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from live_states import differences, shown_text
+from live_states import as_numbers, differences, shown_text
 from site_browser import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -41,14 +41,6 @@ def places(site: Path) -> list[tuple[Path, int, str]]:
     return found
 
 
-def _floats(tree: Any) -> Any:
-    if isinstance(tree, dict):
-        return {key: _floats(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [_floats(value) for value in tree]
-    return float(tree)
-
-
 def _at(tree: Any, path: str) -> float:
     for key in path.split("."):
         tree = tree[int(key) if isinstance(tree, list) else key]
@@ -62,7 +54,7 @@ def check(root: Locator, module: str) -> tuple[dict[str, Any], list[str]]:
 
 def check_read(read: dict[str, Any], module: str) -> tuple[dict[str, Any], list[str]]:
     """Do the same with what ``READ`` returned, in any browser."""
-    numbers = _floats(read["numbers"])
+    numbers = as_numbers(read["numbers"])
     problems = differences(module, read["state"], numbers)
     for key, digits, text in read["shown"]:
         wanted = shown_text(_at(numbers, key), digits)

@@ -186,6 +186,15 @@ STATES: dict[str, Callable[[random.Random], dict[str, Any]]] = {
 }
 
 
+def as_numbers(tree: Any) -> Any:
+    """Turn numbers that came as text, such as "NaN", into floats throughout the tree."""
+    if isinstance(tree, dict):
+        return {key: as_numbers(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [as_numbers(value) for value in tree]
+    return float(tree)
+
+
 def differences(module: str, state: dict[str, Any], shown: Any) -> list[str]:
     """Return where the numbers that JavaScript computed differ from those of the package."""
     expected = flatten(FIGURES[module](**state).numbers())

@@ -208,7 +208,7 @@ _START = """async ({code, state, data}) => {
     send: message => {
       window.sent.push(message);
       const bytes = Uint8Array.from(atob(data.float16), c => c.charCodeAt(0));
-      const padded = new Uint8Array(bytes.length + 8);  // a view that begins later, as they do
+      const padded = new Uint8Array(bytes.length + 8);  // a view with an offset, as Jupyter sends
       padded.set(bytes, 8);
       const view = new DataView(padded.buffer, 8, bytes.length);
       const {float16, ...manifest} = data;

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 import traitlets
-from live_states import FIGURES, STATES, differences
-from node_runs import as_numbers, from_javascript
+from live_states import FIGURES, STATES, as_numbers, differences
+from node_runs import from_javascript
 
-from attention_core.widgets import Heads, MaskPainter, SimpleAttention, TwoVectors
+from attention_core.widgets import MaskPainter, SimpleAttention, TwoVectors
 from attention_core.widgets.figure import script_of
 from attention_core.widgets.traits import CountTrait, NumberTrait, TensorTrait, as_tensor
 
@@ -36,13 +36,11 @@ def test_javascript_computes_the_numbers_of_the_package(module, tmp_path):
 
 def test_the_comparison_finds_a_wrong_formula(tmp_path, monkeypatch):
     """The comparison can fail: with a formula changed, it does."""
-    import live_states
-
     text = script_of("two_vectors").replace("dot / lengthK :", "dot / lengthQ :")
     monkeypatch.setattr("node_runs.script_of", lambda _: text)
     state = {"q": [1.0, 3.0], "k": [2.0, 0.0]}
     (shown,) = from_javascript("two_vectors", [state], tmp_path)
-    (problem,) = live_states.differences("two_vectors", state, as_numbers(shown))
+    (problem,) = differences("two_vectors", state, as_numbers(shown))
     assert problem.startswith("two_vectors, projection:")
 
 
@@ -103,7 +101,6 @@ BAD = [
         lambda: setattr(SimpleAttention(), "words", ["a", "b"]),
         r"a row for each of the 2 words, got shape \(6, 3\); change both inside `with figure\.hold",
     ),
-    (lambda: setattr(Heads(), "words", ["a"]), r"each of the 1 words, got shape \(3, 6\)"),
     (lambda: setattr(MaskPainter(), "words", ["a", "b"]), r"embeddings .* the 2 words, got shape"),
 ]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 import traitlets
 from booksite import live
-from live_states import DATA, differences
-from node_runs import NODE_SCRIPT, as_numbers, node
+from live_states import DATA, as_numbers, differences
+from node_runs import NODE_SCRIPT, run_script
 from torch.testing import assert_close
 
 from attention_core import greedy_decode, record_attention
@@ -103,12 +102,7 @@ def ran(tmp_path_factory):
     file = tmp_path_factory.mktemp("model") / "model.mjs"
     file.write_text(script_of("transformer"), encoding="utf-8")
     asked = {"module": file.as_uri(), "data": DATA["translator"](), "texts": texts}
-    run = subprocess.run(
-        [node(), MODEL_SCRIPT],
-        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    return texts, json.loads(run.stdout)
+    return texts, run_script(MODEL_SCRIPT, asked)
 
 
 def test_javascript_writes_what_greedy_decoding_writes(ran):
@@ -148,18 +142,9 @@ def test_the_comparison_finds_attention_without_its_scaling(tmp_path):
         file = tmp_path / f"{name}.mjs"
         file.write_text(code, encoding="utf-8")
         asked = {"module": file.as_uri(), "states": [state], "data": DATA["translator"]()}
-        shown += _node(asked)
+        shown += run_script(NODE_SCRIPT, asked)
     assert not differences("translator", state, as_numbers(shown[0]))
     assert differences("translator", state, as_numbers(shown[1]))
-
-
-def _node(asked):
-    run = subprocess.run(
-        [node(), NODE_SCRIPT],
-        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
 
 
 def test_the_first_translation_is_shown_before_the_model_is_fetched(tmp_path):
@@ -168,7 +153,7 @@ def test_the_first_translation_is_shown_before_the_model_is_fetched(tmp_path):
     figure = Translator(source="from 28 May to 3 June 2026", written=3)
     states = [figure.state(), {**figure.state(), "head": None, "written": 40, "layer": 0}]
     other = {**figure.state(), "source": "3 May 2026"}
-    *shown, nothing = _node({"module": file.as_uri(), "states": [*states, other]})
+    *shown, nothing = run_script(NODE_SCRIPT, {"module": file.as_uri(), "states": [*states, other]})
     for state, numbers in zip(states, shown, strict=True):
         assert not differences("translator", state, as_numbers(numbers))
     assert nothing["weights"] == []
