@@ -148,7 +148,7 @@ FAULTS = [
     ("kernel", lambda nb: nb.metadata.kernelspec.update(name="conda-x"), "'kernelspec' must be"),
     ("kernel", lambda nb: nb.metadata.update(widgets={}), "'widgets' must be None"),
     ("ids", lambda nb: change(nb, "s1", id="s0"), "(id s0): id missing or not unique"),
-    ("executed", lambda nb: change(nb, "text", execution_count=None), "count None where 2 is due"),
+    ("executed", lambda nb: change(nb, "text", execution_count=None), "count None instead of 2"),
     ("normal_form", lambda nb: change(nb, "text", metadata={"scrolled": 1}), "not in normal form"),
     ("tags", lambda nb: tag(nb, "text", "nbval-skip"), "'nbval-skip' is not one"),
     ("tags", lambda nb: tag(nb, "text", "skip-execution"), "'skip-execution' is not one"),

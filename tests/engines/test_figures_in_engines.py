@@ -78,13 +78,13 @@ def test_numbers_are_right_after_every_move(tab, pages, way, thorough):
         state, found = _check(tab, number, module)
         moved: dict[str, bool] = {}
         tried: dict[str, int] = {}
-        # Looked up anew each time: a move can bring other controls.
+        # Looked up again each time: a move can add or remove controls.
         at = -1
         while (at := at + 1) < len(controls := tab.js(_CONTROLS, number)):
             control, kind, usable = controls[at]
             if not usable or kind == "text":
                 continue
-            # Of controls of one name the first may stand where a move leaves it.
+            # The first of several controls of one name may not change when it is moved.
             if not thorough and (moved.get(control) or tried.get(control, 0) == _MOST):
                 continue
             tried[control] = tried.get(control, 0) + 1

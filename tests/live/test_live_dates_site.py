@@ -57,7 +57,7 @@ def wait_until_idle(root):
 
 
 def written(root):
-    """The characters that stand in the figure's lines, without the end."""
+    """Return the characters written in the lines of the figure, without the end token."""
     return root.evaluate(
         "e => [...e.querySelectorAll('.line:not(.later) .written:not(.next)')]"
         ".map(s => s.textContent).join('')"

@@ -114,7 +114,7 @@ def test_the_handles_of_stall_1_reach_the_solution_by_keyboard(browser, site):
     state = root.evaluate("root => root.figure.state()")
     assert state["W_q"] == [[0, -4], [4, 0], [0, 0]]
     assert "Solved" in root.locator(".live-reading").inner_text()
-    # The key turned the same way undoes it; a tip at the origin can be taken up again.
+    # Turning the key by the same angle undoes it. A tip at the origin can still be moved.
     root.get_by_role("slider", name="key of stall 1").focus()
     for key in ("Shift+ArrowRight", "Shift+ArrowRight"):
         keyboard.press(key)
@@ -127,7 +127,7 @@ def test_the_handles_of_stall_1_reach_the_solution_by_keyboard(browser, site):
 
 
 def test_a_matrix_that_is_no_rotation_is_turned_and_not_replaced(browser, site):
-    """What the kernel has set, a mirror here, is turned and not replaced."""
+    """A matrix that the kernel has set, here a reflection, is turned and not replaced."""
     root = figure_on(browser, site, "03_query_key_value")
     root.evaluate("root => root.figure.set('W_q', [[-1, 0], [0, 1], [0.5, 0]])")
     root.get_by_role("slider", name="query of stall 1").focus()

@@ -26,7 +26,7 @@ def width(request):
 
 @pytest.fixture(params=["sandboxed frame", "no local storage"])
 def opened(request, width, browser, address):
-    """Open a page without storage: the tab, its frame, and how to load the frame anew."""
+    """Return a tab without storage, and a function that loads a page in it and gives its frame."""
     framed = request.param == "sandboxed frame"
     running = browser if framed else request.getfixturevalue("browser_without_storage")
     context = running.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
