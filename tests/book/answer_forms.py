@@ -1,4 +1,4 @@
-"""Other forms of a right answer: forms that are right, too, and forms that are spoiled."""
+"""Variants of a right answer: the same answer in other forms, and spoiled answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def right_answer(path, namespace: dict[str, Any], number: int) -> Any:
     call = ast.parse(cell.source).body[-1].value
     assert isinstance(call, ast.Call)
     assert call.func.id == f"check_{number}"
-    # The solutions of other exercises may have taken the name.
+    # The solutions of other exercises may have used the same name again.
     names = dict(namespace)
     if not isinstance(call.args[0], (ast.Constant, ast.List, ast.Tuple)):
         exec(cell.source, names)
@@ -49,10 +49,10 @@ def forms(answer: Any) -> Iterator[tuple[str, Any]]:
     yield "float32", exact.float()
     if exact.dim() == 1:
         yield "a tuple", tuple(exact.tolist())
-        yield "numbers of numpy", list(exact.double().numpy())
+        yield "NumPy scalars", list(exact.double().numpy())
         yield "tensors in a list", list(exact.double())
     else:
-        yield "a number of numpy", exact.double().numpy()[()]
+        yield "a NumPy scalar", exact.double().numpy()[()]
 
 
 def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
@@ -62,12 +62,12 @@ def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
             yield f"a function that gives {name}", _after(answer, change)
         yield "a function of no arguments", lambda: answer
         return
-    for name, given in (("none", None), ("an empty list", []), ("a text", "?"), ("a dict", {})):
+    for name, given in (("none", None), ("an empty list", []), ("a string", "?"), ("a dict", {})):
         yield name, given
     if isinstance(answer, tuple | list) and _is_text(answer):
-        yield "one word less", answer[:-1]
+        yield "one word fewer", answer[:-1]
         yield "one word more", [*answer, answer[-1]]
-        yield "in another list", [answer, answer]
+        yield "the answer twice, in a list", [answer, answer]
         return
     if _is_pair_of_tables(answer):
         parts = [torch.as_tensor(part, dtype=torch.float64) for part in answer]

@@ -98,7 +98,7 @@ def ids(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
 def executed(path: Path, notebook: NotebookNode) -> Iterator[Problem]:
     for number, cell in enumerate(code(notebook), start=1):
         if cell.execution_count != number:
-            yield cell, f"execution count {cell.execution_count} where {number} is due: run it all"
+            yield cell, f"execution count {cell.execution_count} instead of {number}: run all cells"
 
 
 @rule

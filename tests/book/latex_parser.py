@@ -1,7 +1,7 @@
 """Read a numeric LaTeX expression: numbers, vectors, matrices and the usual functions.
 
 ``Opaque`` means that the expression has letters, so it has no value; ``Unreadable`` means
-that it has none and still makes no sense, which an author has to look at.
+that it has no letters and still cannot be evaluated, which is an error of the author.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NUMBER = re.compile(
     r"(?<![\w.\\])(?P<digits>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?:e(?P<exponent>[+-]?\d+))?(?P<percent>\s?\\?%|\spercent\b)?(?![\d_])"
 )
-# A minus that belongs to the number: nothing before it that could be subtracted from.
+# A minus sign of the number, not of a subtraction: no left operand comes before it.
 SIGN = re.compile(r"(?:^|[\s(\[,;:=|{$*`≈])[-−]$")
 ROUGHLY = re.compile(
     r"(?:\b(?:about|roughly|nearly|almost|around|some)|≈|~|\\approx)\s*[$`]?[-−]?$"
@@ -40,7 +40,7 @@ FORMULA = re.compile(
 
 FENCE = re.compile(r"^(?P<mark>```+)(?P<info>[^\n]*)\n.*?^(?P=mark)\s*$", re.DOTALL | re.MULTILINE)
 
-# What is no statement of the chapter: where to look something up, and markup.
+# References and markup: their numbers are not statements of the chapter.
 EXEMPT = [
     re.compile(r"^```+\{(?:literalinclude|bibliography)\}.*?^```+\s*$", re.DOTALL | re.MULTILINE),
     re.compile(r"<!--.*?-->", re.DOTALL),

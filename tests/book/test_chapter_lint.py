@@ -45,7 +45,7 @@ def chapter():
 
 
 def find(path, notebook):
-    """What each rule says about the notebook, without the rules that are content."""
+    """Return the problems that each rule finds, without the rules that find none."""
     found = {rule.__name__: problems(path, notebook, rule) for rule in chapter_lint.RULES}
     return {name: texts for name, texts in found.items() if texts}
 
@@ -148,7 +148,7 @@ FAULTS = [
     ("kernel", lambda nb: nb.metadata.kernelspec.update(name="conda-x"), "'kernelspec' must be"),
     ("kernel", lambda nb: nb.metadata.update(widgets={}), "'widgets' must be None"),
     ("ids", lambda nb: change(nb, "s1", id="s0"), "(id s0): id missing or not unique"),
-    ("executed", lambda nb: change(nb, "text", execution_count=None), "count None where 2 is due"),
+    ("executed", lambda nb: change(nb, "text", execution_count=None), "count None instead of 2"),
     ("normal_form", lambda nb: change(nb, "text", metadata={"scrolled": 1}), "not in normal form"),
     ("tags", lambda nb: tag(nb, "text", "nbval-skip"), "'nbval-skip' is not one"),
     ("tags", lambda nb: tag(nb, "text", "skip-execution"), "'skip-execution' is not one"),
@@ -203,7 +203,7 @@ def test_file_name_and_line_ends_are_checked(path):
     assert set(find(odd, read(odd))) == {"file_name", "normal_form"}
 
 
-def test_normalise_makes_one_form(path):
+def test_normalise_gives_every_notebook_the_same_form(path):
     messy = new_notebook(
         metadata={"widgets": {"state": {}}, "vscode": 1},
         cells=[

@@ -27,7 +27,7 @@ def test_format_is_valid(path):
 
 @each_chapter
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_rule(path, rule):
+def test_a_chapter_keeps_each_rule(path, rule):
     found = problems(path, read(path), rule)
     assert not found, "\n" + "\n".join(found)
 

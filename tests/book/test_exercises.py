@@ -1,4 +1,4 @@
-"""Each checking cell accepts the solution and turns down answers that are nearly right."""
+"""Each checking cell accepts the solution and refuses answers that are nearly right."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def accepted(message: str) -> bool:
 
 
 def find_problems(ran: Ran, wrong: dict[int, dict[str, str]]) -> list[str]:
-    """What is the matter with the exercises of a chapter."""
+    """Return the faults in the exercises of a chapter."""
     problems = []
     if not ran.exercises:
         problems.append("no exercises")
@@ -61,7 +61,7 @@ def test_exercise_checks_accept_right_and_refuse_wrong_answers(chapter):
     assert not found, f"\n{name}: " + f"\n{name}: ".join(found)
 
 
-#: Exercises whose answer is a function that returns no numbers: a law, or true or false.
+#: Exercises whose answer is a function that returns True or False, or checks a property.
 NO_NUMBERS = {("09_transformer", 3), ("10_translation", 3), ("12_bug_museum", 3)}
 
 
@@ -91,7 +91,7 @@ def test_a_spoiled_answer_is_never_right(chapter):
     assert not called_right, f"\n{name}: " + f"\n{name}: ".join(called_right)
 
 
-def test_wrong_answers_belong_to_chapters():
+def test_wrong_answers_name_existing_chapters():
     assert set(WRONG) <= {path.stem for path in CHAPTERS}
 
 
@@ -122,7 +122,7 @@ def synthetic(tmp_path, *, check="answer == 4", solution="check_1(4)", given="..
         return ran
 
 
-def test_a_good_exercise_has_no_problems_and_leaves_no_trace(tmp_path):
+def test_a_good_exercise_has_no_problems_and_settings_are_restored(tmp_path):
     def settings():
         third = torch.tensor(1 / 3)
         return third.dtype, repr(third), mpl.rcParams["font.size"], Path.cwd()
@@ -133,7 +133,7 @@ def test_a_good_exercise_has_no_problems_and_leaves_no_trace(tmp_path):
     assert settings() == before
 
 
-def test_cells_that_train_for_long_are_left_out(tmp_path):
+def test_cells_tagged_trains_live_are_not_run(tmp_path):
     cells = [("shown = 1", ["trains-live"]), ("answer_1 = ...", ["exercise-1"])]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(code, metadata={"tags": tags}) for code, tags in cells]

@@ -18,7 +18,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def stems(term: str) -> list[str]:
-    """Of each word as much as a plural or another ending leaves."""
+    """Return the stem of each word: the part that a plural or another ending keeps."""
     words = re.findall(r"\w+", re.sub(r"\(.*\)", "", term).lower())
     return [word if len(word) < 6 else word[: max(5, len(word) - 3)] for word in words]
 
@@ -27,7 +27,7 @@ def stems(term: str) -> list[str]:
 def test_a_row_leads_to_a_section_in_which_the_term_occurs(row):
     term, _, _, where = row
     link = LINK.fullmatch(where)
-    assert link, f"{where} is no link to a section of a chapter"
+    assert link, f"{where} is not a link to a section of a chapter"
     number, name, anchor = link.groups()
     assert CHAPTERS[int(number)].name == name
     section = sections(CHAPTERS[int(number)])[anchor or ""].lower()
@@ -41,7 +41,7 @@ def test_the_glossary_is_alphabetical_and_has_no_term_twice():
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
-def test_a_row_has_one_sentence_and_its_chinese_is_marked(row):
+def test_a_row_explains_in_one_sentence_and_marks_its_chinese(row):
     term, chinese, meaning, _ = row
     assert not meaning.endswith(".")
     assert ". " not in meaning
@@ -50,7 +50,7 @@ def test_a_row_has_one_sentence_and_its_chinese_is_marked(row):
     assert "<span" in chinese or re.fullmatch(r"[\w ]+", chinese)
 
 
-def test_the_check_sees_a_term_that_is_missing():
+def test_stems_find_a_term_that_occurs_and_miss_one_that_does_not():
     section = sections(CHAPTERS[1])["by-hand"].lower()
     assert all(stem in section for stem in stems("dot products"))
     assert any(stem not in section for stem in stems("residual connection"))

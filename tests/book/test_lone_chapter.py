@@ -65,7 +65,7 @@ def run(python, code, folder, *arguments, **variables):
 
 
 def texts(notebook):
-    """What cells print, and the words of their pictures."""
+    """What cells print, and the alternative texts of their pictures."""
     return [
         [out.get("text") or out.get("data", {}).get("text/plain") for out in cell.outputs]
         for cell in notebook.cells
@@ -139,7 +139,7 @@ def read_cell(path, name):
 
 
 def test_the_first_cell_adds_what_is_missing_and_nothing_else(tmp_path, address):
-    # In Colab torch comes without packages that its metadata name: they are not our business.
+    # In Colab torch comes without packages that its metadata name: the cell must not install them.
     python, packages = environment(tmp_path / "environment", "pylopdf_fonts_zh_cn", "networkx")
     before = set(packages.iterdir())
     fonts = "pylopdf_fonts_zh_cn-9.9"
@@ -177,11 +177,11 @@ def test_the_first_cell_says_what_to_do_where_nothing_can_be_fetched(tmp_path, a
         f"Run pip install {advice}"
     )
     assert any("ERROR" in line for line in before) == bool(address)  # pip's own words
-    # Nothing is half done: the next try starts anew and says the same.
+    # Nothing is left half installed: the next run fails in the same way.
     assert run(python, cell, tmp_path).stderr.splitlines()[-1] == last
 
 
-def test_the_first_cell_leaves_torch_to_the_reader(tmp_path, address):
+def test_the_first_cell_does_not_install_torch(tmp_path, address):
     python, _ = environment(tmp_path / "environment", "torch")
     cell = first_cell.SOURCE.replace('wheel = ""', f'wheel = "{address}"')
     result = run(python, cell, tmp_path)
@@ -205,7 +205,7 @@ def test_the_first_cell_does_nothing_where_the_package_is_installed(monkeypatch,
     monkeypatch.setattr(subprocess, "run", nothing)
     exec(first_cell.SOURCE, {})
     assert capsys.readouterr() == ("", "")
-    # The same cell does start one elsewhere, so the line above says something.
+    # Without the package the same cell starts a process: the check above can fail.
     monkeypatch.setattr(util, "find_spec", lambda name: None if name == "attention_core" else 1)
     with pytest.raises(AssertionError, match="a process was started"):
         exec(first_cell.SOURCE.replace('wheel = ""', 'wheel = "x"'), {})

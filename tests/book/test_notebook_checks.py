@@ -1,7 +1,7 @@
-"""The verification itself: changed notebooks must fail, each for its reason.
+"""The comparison of outputs: each change to a notebook must fail, and for its own reason.
 
 One notebook holds a cell for each kind of change. It is run and stored by run_chapters,
-its stored outputs are then changed, and one pytest run tells what is found.
+its stored outputs are then changed, and one run of pytest shows which changes are found.
 """
 
 import base64
@@ -251,7 +251,7 @@ def test_a_second_run_changes_nothing(stored, capsys):
     again = stored.with_name("again.ipynb")
     write(again, notebook)
     kept = again.read_bytes()
-    # An edited picture does not stay, and --check only tells.
+    # An edited picture would be replaced, and --check only reports it.
     other = stored.with_name("other.ipynb")
     picture.data["image/png"] = edit_png(picture.data["image/png"], ImageChops.invert)
     write(other, notebook)
@@ -282,7 +282,7 @@ def test_run_chapters_stores_the_normal_form(stored):
         ("import os; os._exit(1)", [], "Kernel died"),
     ],
 )
-def test_a_chapter_that_fails_is_left_alone(tmp_path, capsys, source, tags, message):
+def test_a_chapter_that_fails_is_not_overwritten(tmp_path, capsys, source, tags, message):
     cells = [
         nbformat.v4.new_code_cell("0", id="a"),
         nbformat.v4.new_code_cell(source, id="b", metadata={"tags": tags}),

@@ -1,4 +1,4 @@
-"""benchmarks/scale.py: the committed table is what the script of today writes."""
+"""benchmarks/scale.py: the committed table is what the present script writes."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ def load():
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
-    """The script as a module, so small that it runs in seconds, writing elsewhere."""
+    """The script as a module, with settings that run in seconds and another output file."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = load()
     small = {
@@ -37,7 +37,7 @@ def script(monkeypatch, tmp_path):
     }
     for name, value in small.items():
         monkeypatch.setattr(module, name, value)
-    # A C++ compiler may be missing, and takes long.
+    # torch.compile needs a C++ compiler, which may be missing, and takes long.
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
     monkeypatch.setattr(sys, "argv", ["scale.py"])
     threads = torch.get_num_threads()
@@ -53,7 +53,7 @@ def committed():
 
 
 def form(table):
-    """Names, but no numbers."""
+    """Return the names in each part of the table, without its numbers."""
     return {
         part: (set(content), set(content["settings"]), set(content["made"]), set(row))
         for part, content in table.items()
@@ -107,7 +107,7 @@ def test_every_number_in_the_table_is_a_measurement(committed):
             assert row.get("pairs", 3) >= 3
 
 
-def test_memory_grows_with_the_square_only_where_the_table_exists(committed):
+def test_memory_grows_quadratically_only_where_the_weight_matrix_is_stored(committed):
     rows = committed["memory"]["rows"]
     for kind, factor in (("explicit", 4), ("fused", 2), ("blockwise", 2)):
         a, b, c = (row[kind] for row in rows[-3:])

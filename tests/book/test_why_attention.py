@@ -1,4 +1,4 @@
-"""benchmarks/why_attention.py: the committed table is what the script of today writes."""
+"""benchmarks/why_attention.py: the committed table is what the present script writes."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ COMMITTED = ROOT / "attention_core" / "data" / "why_attention.json"
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
-    """The script as a module, so small that it runs in seconds, writing elsewhere."""
+    """The script as a module, with settings that run in seconds and another output file."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     path = ROOT / "benchmarks" / "why_attention.py"
     spec = importlib.util.spec_from_file_location("why_attention", path)
@@ -37,7 +37,7 @@ def script(monkeypatch, tmp_path):
 
 
 def keys(part):
-    """The form of a part of the table: names, but no numbers."""
+    """Return the names in a part of the table, without its numbers."""
     row = part.get("runs", part.get("rows"))[0]
     return set(part), set(part["settings"]), set(part["made"]), set(row)
 
@@ -49,7 +49,7 @@ def test_the_table_has_the_form_that_the_script_writes(script, capsys):
     assert set(made) == set(committed) == {"lengths", "layers"}
     for part in made:
         assert keys(made[part]) == keys(committed[part])
-    # A run that is finished is not made again.
+    # A run that is finished is not repeated.
     before = capsys.readouterr().out.count('"model"')
     assert before == len(made["lengths"]["runs"])
     script.lengths()
@@ -75,7 +75,7 @@ def test_the_table_comes_from_the_settings_of_the_script(monkeypatch, script):
         assert table["made"]["torch"] == lock.chosen()["torch"]
 
 
-def test_every_model_had_three_rates_and_three_seeds():
+def test_every_model_was_trained_with_three_learning_rates_and_three_seeds():
     runs = json.loads(COMMITTED.read_text(encoding="utf-8"))["lengths"]["runs"]
     steps = min(run["steps"] for run in runs)
     for model in ("transformer", "gru", "gru-attention"):

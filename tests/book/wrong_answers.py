@@ -16,7 +16,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
         },
         2: {
             "the bare formula": "lambda s: torch.exp(s) / torch.exp(s).sum()",
-            "takes off the mean": "lambda s: (e := torch.exp(s - s.mean())) / e.sum()",
+            "subtracts the mean": "lambda s: (e := torch.exp(s - s.mean())) / e.sum()",
             "divides by the sum": "lambda s: s / s.sum()",
             "divides by the largest": "lambda s: torch.softmax(s / s.max(), dim=0)",
             "only exponentials": "lambda s: torch.exp(s - s.max())",
@@ -80,7 +80,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "04_scaling": {
         1: {
-            "as for coins of 1": "3",
+            "coins of 1 and -1": "3",
             "the variance": "[144]",
             "one vector only": "6",
             "forgets the width": "4",
@@ -90,11 +90,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
         },
         2: {
             "the diagonal alone": "lambda w, G: w * (1 - w) * G",
-            "no mean taken off": "lambda w, G: w * G",
+            "mean not subtracted": "lambda w, G: w * G",
             "mean over queries": "lambda w, G: w * (G - (w * G).sum(0, keepdim=True))",
             "plain mean": "lambda w, G: w * (G - G.mean(-1, keepdim=True))",
-            "plain mean of all, no weight": "lambda w, G: G - G.mean()",
-            "no weight in front": "lambda w, G: G - (w * G).sum(-1, keepdim=True)",
+            "plain mean of all, no factor w": "lambda w, G: G - G.mean()",
+            "no factor w": "lambda w, G: G - (w * G).sum(-1, keepdim=True)",
             "wrong sign": "lambda w, G: -way_back(w, G)",
             "divided once more": "lambda w, G: way_back(w, G).numpy() / 8",
             "nan": "lambda w, G: way_back(w, G) * torch.nan",
@@ -257,7 +257,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "divides by n - 1": "norm_of(loud, correction=1)",
             "the deviations": "deviations",
             "divided by the variance": "deviations / deviations.square().mean()",
-            "mean not taken off": "loud / deviations.square().mean().sqrt()",
+            "mean not subtracted": "loud / deviations.square().mean().sqrt()",
             "expects a larger result for a larger number": "10 * layer_norm(loud, [4])",
             "one number": "1.73",
             "three numbers": "[-0.58, -0.58, 1.73]",
@@ -288,7 +288,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
                 "lambda x: (x - x.mean(-1, keepdim=True))"
                 " / (x.var(-1, correction=0, keepdim=True) + 1e-5)"
             ),
-            "no mean off": "lambda x: x / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()",
+            "no centring": "lambda x: x / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()",
             "zeros": "torch.zeros_like",
             "nan": "lambda x: x / 0 * 0",
             "returns nothing": "lambda x: None",

@@ -1,7 +1,7 @@
 """Firefox and WebKit for the tests of this folder, and the site as they load it.
 
-``ENGINES=all`` tries everything, as a machine does once a week; otherwise each page is loaded
-in each engine in one of two ways, and each figure is moved by some of its controls.
+``ENGINES=all`` tries everything, as the weekly CI run does; otherwise each page is loaded in
+each engine in one of two ways, and each figure is moved by some of its controls.
 ``REQUIRE_BROWSER=1`` makes a missing browser a failure instead of a skip.
 """
 
@@ -42,9 +42,9 @@ def _missing(engine: str) -> str:
 
 @pytest.fixture(scope="session")
 def thorough() -> bool:
-    wish = os.environ.get("ENGINES", "")
-    assert wish in ("", "all"), f"ENGINES must be all or unset, got {wish!r}"
-    return wish == "all"
+    setting = os.environ.get("ENGINES", "")
+    assert setting in ("", "all"), f"ENGINES must be all or unset, got {setting!r}"
+    return setting == "all"
 
 
 @pytest.fixture(params=ENGINES)

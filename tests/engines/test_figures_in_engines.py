@@ -1,4 +1,4 @@
-"""Live figures in Firefox and WebKit: each answers mouse and keyboard, with the right numbers."""
+"""Live figures in Firefox and WebKit show the right numbers after mouse and keyboard input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from browser_tab import BrowserTab
 
 _ROOT = "document.querySelectorAll('div[data-live]')[number].querySelector('.live-figure')"
-# What takes its time, like fetching a model, says so.
+# A figure that is busy, for example fetching a model, says so.
 _READY = f"number => {_ROOT} && !{_ROOT}.querySelector('[aria-busy]')"
 _READ = f"number => ({READ})({_ROOT})"
 _CONTROLS = f"""number => [...{_ROOT}.querySelectorAll('[data-control]')].map(e =>
@@ -60,7 +60,7 @@ def _by_keyboard(tab: BrowserTab, number: int, at: int, kind: str) -> Iterator[N
         yield
 
 
-# From the last choice the arrow down leads to the first, but not in WebKit.
+# ArrowDown on the last radio button leads to the first, but not in WebKit.
 _KEYS = {**KEYS, "radio": ["ArrowDown", "ArrowUp"]}
 _WAYS = {"mouse": _by_mouse, "keyboard": _by_keyboard}
 
@@ -78,13 +78,13 @@ def test_numbers_are_right_after_every_move(tab, pages, way, thorough):
         state, found = _check(tab, number, module)
         moved: dict[str, bool] = {}
         tried: dict[str, int] = {}
-        # Looked up anew each time: a move can bring other controls.
+        # Looked up again each time: a move can add or remove controls.
         at = -1
         while (at := at + 1) < len(controls := tab.js(_CONTROLS, number)):
             control, kind, usable = controls[at]
             if not usable or kind == "text":
                 continue
-            # Of controls of one name the first may stand where a move leaves it.
+            # The first of several controls of one name may not change when it is moved.
             if not thorough and (moved.get(control) or tried.get(control, 0) == _MOST):
                 continue
             tried[control] = tried.get(control, 0) + 1
@@ -99,9 +99,9 @@ def test_numbers_are_right_after_every_move(tab, pages, way, thorough):
     assert not problems, "\n".join(problems)
 
 
-# The page as it is before a figure starts: its cell once more, as it was delivered, in the place
-# of the one whose figure has started. What comes after shows whether the page moves.
-_JUMP = f"""async number => {{
+# Puts the cell of a figure back as it was delivered, before the figure started, and measures
+# by how much the element that follows it moves.
+_MOVED = f"""async number => {{
   const html = await (await fetch(location.href)).text();
   const delivered = new DOMParser().parseFromString(html, 'text/html');
   const around = page => {{
@@ -120,17 +120,17 @@ _JUMP = f"""async number => {{
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
-def test_nothing_jumps_when_a_figure_starts(tab, pages, width):
+def test_the_page_below_does_not_move_when_a_figure_starts(tab, pages, width):
     problems = []
     tab.size(width, 900)
     for name, number, module in pages.figures:
         tab.go(pages.address + name)
         tab.wait(_READY, number)
-        needed, jump = tab.js(_JUMP, number)
-        if abs(jump) > 2:
+        needed, moved = tab.js(_MOVED, number)
+        if abs(moved) > 2:
             kept = FIGURES[module].heights[width == PHONE]
-            sizes = f"{module} needs {needed:.0f} px, kept are {kept}"
-            problems.append(f"{name}: what follows jumps by {jump:.0f} px; {sizes}")
+            sizes = f"{module} needs {needed:.0f} px, reserved are {kept} px"
+            problems.append(f"{name}: what follows moves by {moved:.0f} px; {sizes}")
     assert not problems, "\n".join(problems)
 
 
@@ -149,7 +149,7 @@ _SECONDS = """() => {
 }"""
 
 
-def test_typed_dates_are_translated_at_once(tab, pages):
+def test_typed_dates_are_translated_within_the_time_limit(tab, pages):
     tab.size(PHONE, 844)
     tab.go(f"{pages.address}chapters/10_translation.html")
     for text, wanted in _DATES.items():

@@ -6,7 +6,7 @@ import pytest
 from engine_pages import FORMULAS
 from site_browser import NARROW, OVERFLOW, PHONE, WIDE
 
-# Folds are opened, so that what stands in them is looked at too.
+# Folds are opened, so that their content is checked too.
 _LOADED = """async () => {
   for (const fold of document.querySelectorAll('article details')) fold.open = true;
   // A picture in a fold may be fetched only now.
@@ -49,7 +49,7 @@ _LINES = """() => {
   return problems;
 }"""
 
-# Light on a wide page, dark on phones: of two narrow sizes one page is made narrower while open.
+# Light on a wide page, dark on phones, where the open page is then made narrower.
 _WAYS = {
     "wide and light": (False, [(WIDE, 900)]),
     "phone and dark": (True, [(PHONE, 900), (NARROW, 700)]),
@@ -62,7 +62,7 @@ _ALL = {
 
 
 @pytest.mark.parametrize("way", _ALL)
-def test_pages_load_whole_and_stay_in_their_width(engine, open_tab, pages, way, thorough):
+def test_pages_load_completely_and_fit_the_window(engine, open_tab, pages, way, thorough):
     if not thorough and way not in _WAYS:
         pytest.skip("tried once a week, with ENGINES=all")
     dark, sizes = _ALL[way]

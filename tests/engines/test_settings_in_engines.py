@@ -1,4 +1,4 @@
-"""What readers set in their browser: larger text, forced colours, less motion, the dark."""
+"""Settings of a reader's browser: larger text, forced colours, less motion, dark theme."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine_pages import FORMULAS
 from figure_checks import KEYS
 from site_browser import OVERFLOW, PHONE, WIDE
 
-# What stays in place when the page is scrolled hides what is below it.
+# A sticky or fixed element at the bottom hides what is below it; it must not be too high.
 _STICKY = """() => [...document.querySelectorAll('body *')].flatMap(element => {
   const {position} = getComputedStyle(element), {height} = element.getBoundingClientRect();
   return ['sticky', 'fixed'].includes(position) && element.checkVisibility()
@@ -27,7 +27,7 @@ _SIZES = {
 
 
 @pytest.mark.parametrize("setting", _SIZES)
-def test_large_text_stays_in_its_page(open_tab, engine, pages, thorough, setting):
+def test_large_text_fits_the_width_of_the_page(open_tab, engine, pages, thorough, setting):
     font_size, width = _SIZES[setting]
     tab = open_tab(font_size=font_size)
     tab.size(width, 900)
@@ -59,12 +59,12 @@ _FOCUS = """number => {
 
 
 def _moving(tab, pages, name: str, number: int) -> int:
-    """Press the keys of a figure's first control, and count what begins to move."""
+    """Press the keys of a figure's first control, and count the animations that start."""
     tab.go(pages.address + name)
     tab.js(_COUNT)
     for key in KEYS[tab.js(_FOCUS, number)]:
         tab.press(key)
-    # Two frames later, what moves has begun to.
+    # After two frames every animation has started.
     return tab.js("""async () => {
       for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
       return window.ran;
@@ -75,7 +75,7 @@ def test_nothing_moves_where_less_motion_is_asked_for(open_tab, pages):
     tab = open_tab(reduced_motion=False)
     tab.size(WIDE, 900)
     seen = (_moving(tab, pages, name, number) for name, number, _ in pages.figures)
-    assert any(seen), "this test sees no motion at all"
+    assert any(seen), "no figure moves even where motion is allowed"
     tab = open_tab(reduced_motion=True)
     tab.size(WIDE, 900)
     for name, number, module in pages.figures:
@@ -127,7 +127,7 @@ _CONTROLS = """number => {
 
 
 @pytest.mark.parametrize("engine", ["firefox"], indirect=True)  # WebKitGTK has no such setting
-def test_forced_colours_leave_every_control_in_sight(open_tab, pages):
+def test_forced_colours_keep_every_control_visible(open_tab, pages):
     tab = open_tab(forced_colors=True)
     tab.size(WIDE, 1100)
     problems = []
@@ -146,13 +146,13 @@ def test_forced_colours_leave_every_control_in_sight(open_tab, pages):
 
 
 @pytest.mark.parametrize("engine", ["firefox"], indirect=True)
-def test_forced_colours_leave_allowed_and_forbidden_cells_apart(open_tab, pages):
+def test_forced_colours_keep_allowed_and_forbidden_cells_distinct(open_tab, pages):
     tab = open_tab(forced_colors=True)
     tab.size(PHONE, 900)
     tab.go(f"{pages.address}chapters/05_masks.html")
     tab.place(".live-paint")
     forbidden, allowed = (_ranges(tab, tab.js(_CELLS, pressed)) for pressed in ("false", "true"))
-    # A number in black and white is in the one; nothing of that contrast in the other.
+    # An allowed cell holds a number in full contrast; a forbidden cell has less contrast.
     assert min(allowed) > 100
     assert max(forbidden) < min(allowed)
 
@@ -164,7 +164,7 @@ _NOTE = """() => [...document.querySelectorAll('article p')]
 
 
 def test_without_mathml_a_page_says_so_and_shows_latex(open_tab, pages):
-    """Otherwise the parts of a formula follow each other: ¼ then reads 14."""
+    """Otherwise the parts of a formula stand side by side, and ¼ reads 14."""
     name = f"{pages.address}chapters/04_scaling.html"
     tab = open_tab(mathml=False)
     tab.go(name)

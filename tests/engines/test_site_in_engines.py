@@ -53,7 +53,7 @@ class _Reader:
 
     def search_by_key(self) -> None:
         self.open(_CHAPTER, WIDE)
-        self.click("article h1")  # the keyboard is the page's, or the frame's
+        self.click("article h1")  # so that the page, or the frame, has the focus
         self.tab.press("Control+k")
         self.tab.wait("() => document.querySelector('#pst-search-dialog').open")
         self.tab.press("Escape")
@@ -65,7 +65,7 @@ class _Reader:
         self.tab.wait("() => document.querySelector('#pst-primary-sidebar-modal').open")
 
 
-def _use(reader: _Reader) -> None:
+def _check_search_theme_and_side_bar(reader: _Reader) -> None:
     for words, title in _FOUND:
         assert reader.search(words) == title
     assert set(reader.themes()) == {"dark", "light"}
@@ -74,7 +74,7 @@ def _use(reader: _Reader) -> None:
 
 
 def test_search_theme_and_side_bar_work(tab, pages):
-    _use(_Reader(tab, pages.address))
+    _check_search_theme_and_side_bar(_Reader(tab, pages.address))
     tab.js("() => localStorage.clear()")
 
 
@@ -90,14 +90,14 @@ def test_the_chosen_theme_is_remembered(tab, pages):
 
 
 def test_search_theme_and_side_bar_work_with_storage_blocked(open_tab, pages):
-    _use(_Reader(open_tab(storage=False), pages.address))
+    _check_search_theme_and_side_bar(_Reader(open_tab(storage=False), pages.address))
 
 
 def test_search_theme_and_side_bar_work_in_a_sandboxed_frame(tab, pages):
-    _use(_Reader(tab, pages.address, framed=True))
+    _check_search_theme_and_side_bar(_Reader(tab, pages.address, framed=True))
 
 
-@pytest.mark.parametrize("engine", ["firefox"], indirect=True)  # WebKit's driver knows no touch
+@pytest.mark.parametrize("engine", ["firefox"], indirect=True)  # WebKit's driver has no touch input
 def test_a_finger_moves_figures_and_not_the_page(tab, pages):
     tab.size(PHONE, 844)
     tab.go(f"{pages.address}{_CHAPTER}")

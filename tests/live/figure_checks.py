@@ -1,11 +1,11 @@
-"""Live figures in a browser: where they stand, what they show, how their controls are moved."""
+"""Find live figures in a browser, check the numbers that they show, and move their controls."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
 
-from live_states import differences, shown_text
+from live_states import as_numbers, differences, shown_text
 from site_browser import PHONE, WIDE
 
 if TYPE_CHECKING:
@@ -41,14 +41,6 @@ def places(site: Path) -> list[tuple[Path, int, str]]:
     return found
 
 
-def _floats(tree: Any) -> Any:
-    if isinstance(tree, dict):
-        return {key: _floats(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [_floats(value) for value in tree]
-    return float(tree)
-
-
 def _at(tree: Any, path: str) -> float:
     for key in path.split("."):
         tree = tree[int(key) if isinstance(tree, list) else key]
@@ -56,20 +48,20 @@ def _at(tree: Any, path: str) -> float:
 
 
 def check(root: Locator, module: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the state of a figure, and where its numbers are wrong or not what is written."""
+    """Return the state of a figure, and the problems: wrong numbers, or text that differs."""
     return check_read(root.evaluate(READ), module)
 
 
 def check_read(read: dict[str, Any], module: str) -> tuple[dict[str, Any], list[str]]:
-    """Do the same with what ``READ`` gave in any browser."""
-    numbers = _floats(read["numbers"])
+    """Do the same with what ``READ`` returned, in any browser."""
+    numbers = as_numbers(read["numbers"])
     problems = differences(module, read["state"], numbers)
     for key, digits, text in read["shown"]:
         wanted = shown_text(_at(numbers, key), digits)
         if text != wanted:
             problems.append(f"{module} writes {text!r} for {key} = {wanted}")
     if len(read["shown"]) < 3:
-        problems.append(f"{module} shows hardly any numbers")
+        problems.append(f"{module} shows fewer than 3 numbers")
     return read["state"], problems
 
 
@@ -83,7 +75,7 @@ KEYS = {
     "button": ["Enter", "Space"],
 }
 
-# --- one way of moving each kind of control, for each way of touching it ------------------
+# --- moving each kind of control by mouse, finger and keyboard -------------------------------
 
 
 def _centre(control: Locator) -> tuple[float, float]:
@@ -104,12 +96,12 @@ def _touch_drag(tab: Tab, start: tuple[float, float], by: tuple[float, float]) -
 
 
 def moves(tab: Tab, control: Locator, way: str) -> Iterator[None]:
-    """Move a control in one way or two; the caller looks after each."""
+    """Move a control once or twice; the caller checks the figure after each move."""
     kind = control.evaluate("e => e.type || e.getAttribute('role')")
     control.scroll_into_view_if_needed()
     x, y = _centre(control)
     box = control.bounding_box()
-    if kind == "text":  # reached in each way, but written by keys
+    if kind == "text":  # focused in each way, but always typed
         {"finger": control.tap, "mouse": control.click, "keyboard": control.focus}[way]()
         tab.keyboard.press("ControlOrMeta+A")
         tab.keyboard.type("7 July 2007")

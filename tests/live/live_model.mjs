@@ -1,5 +1,5 @@
 // Reads {module, data, texts} from stdin: runs the model of transformer.js on each list of ids,
-// and writes what it writes, its logits, and the milliseconds of a token.
+// and writes the decoded ids with their logits, and the milliseconds for a token.
 import { readFileSync } from "node:fs";
 
 const { module, data, texts } = JSON.parse(readFileSync(0, "utf8"));

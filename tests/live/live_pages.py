@@ -1,4 +1,4 @@
-"""A live figure on its chapter's page, opened as a file, and what its sentence says."""
+"""Open a chapter as a file, and read the sentence of its live figure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def figure_on(browser: Browser, site: Path, name: str) -> Locator:
 
 
 def reading(root: Locator, state: dict[str, Any]) -> str:
-    """What the figure says once it stands at this state."""
+    """Set the state of the figure, and return its sentence."""
     root.evaluate("(root, state) => root.figure.put(state)", state)
     return root.locator(".live-reading").inner_text()

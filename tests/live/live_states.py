@@ -1,4 +1,4 @@
-"""States of live figures for the tests, and the comparison of a page's numbers with ours."""
+"""States of live figures, and the comparison of a page's numbers with the package's."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def attention_map(draw: random.Random) -> dict[str, Any]:
 
     def row(size: int) -> list[float]:
         powers = [draw.choice([0.0, draw.random(), 9 * draw.random()]) for _ in range(size)]
-        return [x / (sum(powers) or 1.0) for x in powers]  # all 0: nothing may be seen
+        return [x / (sum(powers) or 1.0) for x in powers]  # all 0: the query may look at nothing
 
     def one(name: str, queries: int, keys: int) -> dict[str, Any]:
         rows = [[[row(keys) for _ in range(queries)] for _ in range(heads)] for _ in range(layers)]
@@ -186,8 +186,17 @@ STATES: dict[str, Callable[[random.Random], dict[str, Any]]] = {
 }
 
 
+def as_numbers(tree: Any) -> Any:
+    """Turn numbers that came as text, such as "NaN", into floats throughout the tree."""
+    if isinstance(tree, dict):
+        return {key: as_numbers(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [as_numbers(value) for value in tree]
+    return float(tree)
+
+
 def differences(module: str, state: dict[str, Any], shown: Any) -> list[str]:
-    """Where the numbers that JavaScript found differ from those of the package."""
+    """Return where the numbers that JavaScript computed differ from those of the package."""
     expected = flatten(FIGURES[module](**state).numbers())
     found = flatten(shown)
     if expected.keys() != found.keys():

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live_states import DATA
@@ -31,21 +32,18 @@ def node() -> str:
     return path
 
 
-def from_javascript(module: str, states: list, folder: Path) -> list:
-    file = folder / f"{module}.mjs"
-    file.write_text(script_of(module), encoding="utf-8")
-    data = DATA[module]() if module in DATA else None
-    asked = json.dumps({"module": file.as_uri(), "states": states, "data": data})
+def run_script(script: Path, given: dict) -> Any:
+    """Run a script of this folder in Node: JSON in, JSON out."""
     run = subprocess.run(
-        [node(), NODE_SCRIPT], input=asked, capture_output=True, encoding="utf-8", check=False
-    )
+        [node(), script],
+        input=json.dumps(given), capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 
 
-def as_numbers(tree):
-    if isinstance(tree, dict):
-        return {key: as_numbers(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [as_numbers(value) for value in tree]
-    return float(tree)
+def from_javascript(module: str, states: list, folder: Path) -> list:
+    file = folder / f"{module}.mjs"
+    file.write_text(script_of(module), encoding="utf-8")
+    data = DATA[module]() if module in DATA else None
+    return run_script(NODE_SCRIPT, {"module": file.as_uri(), "states": states, "data": data})

@@ -1,4 +1,4 @@
-"""The lint step of JavaScript sees every script, and its lock file names no registry."""
+"""The JavaScript lint covers every script, and its lock file names no registry."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_lock_file_pins_every_package_by_hash_and_names_no_registry():
     ],
 )
 def test_a_fault_is_found(tmp_path, monkeypatch, capfd, text, complaint):
-    """Format, lint and types: each checker finds its own kind."""
+    """The formatter, the linter and the type checker each find a fault of their kind."""
     modules = lint_javascript.HOME / "node_modules"
     if not modules.is_dir():
         pytest.skip("python tools/lint_javascript.py has not installed the checkers yet")

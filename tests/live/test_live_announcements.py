@@ -1,4 +1,4 @@
-"""What a screen reader hears of a figure: one sentence at rest, and controls with names."""
+"""What a screen reader says of a figure: one sentence after each change, and named controls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_each_figure_has_one_live_region_and_no_output(site, tab):
         for figure in figures.all():
             region = figure.get_by_role("status")
             assert region.count() == 1
-            # It holds the sentence, which stands in the figure for eyes alone.
+            # It repeats the visible sentence, which is hidden from screen readers.
             sentence = figure.locator(".live-reading")
             assert sentence.get_attribute("aria-hidden") == "true"
             assert region.text_content() == sentence.text_content() != ""
@@ -81,7 +81,7 @@ def test_a_drag_is_announced_once_when_it_ends(site, tab):
     for by in ((60, 60), (-100, 190), (60, 60), (-100, 190)):
         tab.mouse.move(x + by[0], y + by[1], steps=10)
     tab.mouse.up()
-    assert len(tab.evaluate("window.seen")) >= 3  # the one for eyes follows at once
+    assert len(tab.evaluate("window.seen")) >= 3  # the visible sentence follows at once
     tab.wait_for_timeout(900)
     heard = tab.evaluate("window.heard")
     assert heard == [root.locator(".live-reading").text_content()]
@@ -101,8 +101,8 @@ def test_a_text_that_cannot_be_translated_is_announced_and_then_the_result(site,
     assert region.text_content() == root.locator(".live-reading").text_content() == before
 
 
-def test_the_live_region_outlives_new_words(site, tab):
-    """A region that is put in anew is not heard."""
+def test_new_words_keep_the_live_region_element(site, tab):
+    """A screen reader does not announce the text of a replaced region."""
     tab.goto((site / "chapters" / "02_simple_attention.html").as_uri())
     root = tab.locator("div[data-live] > .live-figure")
     root.evaluate(_HEARD)

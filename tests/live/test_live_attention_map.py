@@ -46,7 +46,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
@@ -73,7 +73,7 @@ def test_all_weights_are_those_of_the_model_to_three_decimals():
     assert "".join(figure.maps[2]["keys"]) == source
 
 
-def test_eleven_is_read_off_november_as_the_chapter_says():
+def test_the_characters_of_eleven_attend_to_november_as_the_chapter_says():
     figure = AttentionMap(kind="cross", layer=1, head=1, query=5)
     keys = figure.maps[2]["keys"]
     assert keys[figure.row.argmax()] == "N"
@@ -92,7 +92,7 @@ def test_a_decoder_never_looks_ahead():
     assert figure.numbers()["spread"] == 1.0
 
 
-def test_own_weights_are_written_and_read():
+def test_the_readers_own_weights_are_kept_and_shown():
     g = torch.Generator().manual_seed(0)
     mine = torch.rand(2, 3, 5, generator=g, dtype=torch.float64).softmax(dim=-1)
     figure = AttentionMap(mine, queries=["a", "b", "c"], keys=list("vwxyz"))
@@ -108,7 +108,7 @@ def test_own_weights_are_written_and_read():
     assert figure.kind == "weights"
 
 
-def test_the_example_makes_room_for_own_weights():
+def test_the_readers_own_weights_replace_the_example():
     figure = AttentionMap(query=12, key=15)
     figure.weights = torch.full((1, 2, 2), 0.5)
     assert figure.numbers() == {
@@ -122,22 +122,22 @@ def test_the_example_makes_room_for_own_weights():
     assert figure.weights.shape == (1, 2, 2)
 
 
-def test_a_query_that_may_look_at_nothing():
+def test_a_query_that_may_look_at_nothing_has_a_spread_of_zero():
     figure = AttentionMap(torch.zeros(1, 2, 3))
     assert figure.numbers()["spread"] == figure.numbers()["received"] == 0.0
 
 
-def test_it_takes_little_room_in_the_notebook():
+def test_the_stored_figure_stays_below_60_000_characters():
     assert len(json.dumps(AttentionMap().static_html())) < 60_000
 
 
-def test_an_even_look_counts_all_keys():
+def test_the_spread_of_uniform_weights_is_the_number_of_keys():
     figure = AttentionMap(torch.full((1, 1, 8), 1 / 8))
     assert figure.numbers()["spread"] == pytest.approx(8.0)
 
 
 def test_one_head_of_the_encoder_keeps_day_month_and_year_apart():
-    """What the chapter asks the reader to find: no other head does."""
+    """The chapter asks the reader to find this head; no other head does so."""
     figure, own = AttentionMap(kind="encoder"), {}
     for layer in (0, 1):
         figure.layer = layer

@@ -1,4 +1,4 @@
-"""One script from the modules of a page's figures: what it holds, and what it refuses."""
+"""The bundler joins the modules of a page's figures into one script, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attention_core.widgets import bundle
 from attention_core.widgets.figure import HERE, script_of
 
 HOST = HERE / "host.js"
-# The functions on vectors are so short that the figures share them all.
+# math.js is so short that figures ship all of it, used or not.
 TINY = {"math.js"}
 
 
@@ -91,7 +91,7 @@ def test_modules_keep_their_own_names_apart(tmp_path):
         ("const a = `one\ntwo`;\n", "line 1: a template must end on its line, got const a = `one"),
     ],
 )
-def test_what_it_cannot_read_is_named(tmp_path, text, message):
+def test_unsupported_javascript_is_refused_with_its_file_and_line(tmp_path, text, message):
     write(tmp_path, low="export const low = 1;\n", top=text)
     with pytest.raises(ValueError, match=message):
         bundle.module(tmp_path / "top.js")

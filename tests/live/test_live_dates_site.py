@@ -18,7 +18,7 @@ from attention_core.widgets import Translator
 from attention_core.widgets.dates_model import dates_model
 from attention_core.widgets.figure import script_of
 
-SLOWEST = 50  # milliseconds for a token, on the machine that tests
+SLOWEST = 50  # milliseconds for a token, where the tests run
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def found(site):
 
 @pytest.fixture
 def open_page(found, browser, site, address):
-    """Opens the page of a figure: its tab, the figure, and what the page asks for."""
+    """Return a function that opens a figure's page: the tab, the figure, the requested files."""
     contexts = []
 
     def opened(name, *, as_file=False, width=WIDE, **options):
@@ -52,12 +52,12 @@ def open_page(found, browser, site, address):
         context.close()
 
 
-def rest(root):
+def wait_until_idle(root):
     root.locator("[aria-busy]").wait_for(state="detached")
 
 
 def written(root):
-    """The characters that stand in the figure's lines, without the end."""
+    """Return the characters written in the lines of the figure, without the end token."""
     return root.evaluate(
         "e => [...e.querySelectorAll('.line:not(.later) .written:not(.next)')]"
         ".map(s => s.textContent).join('')"
@@ -65,7 +65,7 @@ def written(root):
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-def test_the_model_comes_when_it_is_asked_for_and_not_before(open_page, as_file):
+def test_the_model_is_fetched_for_the_first_typed_text_and_not_before(open_page, as_file):
     tab, root, asked = open_page("translator", as_file=as_file)
     root.scroll_into_view_if_needed()
     root.locator("input[type=range]").press("ArrowLeft")
@@ -80,10 +80,10 @@ def test_the_model_comes_when_it_is_asked_for_and_not_before(open_page, as_file)
     tab.wait_for_timeout(100)
     assert "dates.js" not in asked
     field.fill("5 May 2026")
-    rest(root)
+    wait_until_idle(root)
     assert written(root) == "二〇二六年五月五日"
     field.fill("6 May 2026")
-    rest(root)
+    wait_until_idle(root)
     assert written(root) == "二〇二六年五月六日"
     assert asked.count("dates.js") == 1
     assert check(root, "translator")[1] == []
@@ -96,7 +96,7 @@ def test_a_date_typed_by_keyboard_is_translated(open_page, width):
     field.focus()
     tab.keyboard.press("ControlOrMeta+A")
     tab.keyboard.type("the 1st of August 2020")
-    rest(root)
+    wait_until_idle(root)
     target = "二〇二〇年八月一日"
     assert written(root) == target
     for _ in range(4):  # to the slider, past the buttons
@@ -122,32 +122,32 @@ def test_unknown_characters_are_answered_by_a_sentence(open_page):
     field.fill("")
     assert note.inner_text() == "There is nothing to translate yet."
     field.fill("3 May 2026")
-    rest(root)
+    wait_until_idle(root)
     assert note.inner_text() == ""
     assert written(root) == "二〇二六年五月三日"
     assert check(root, "translator")[1] == []
 
 
-def test_it_writes_one_character_after_the_other(open_page):
+def test_the_translation_appears_character_by_character(open_page):
     _, root, _ = open_page("translator", reduced_motion="no-preference")
     root.locator("input[type=text]").fill("31 February 2026")
     seen = set()
     end = time.monotonic() + 20
     while time.monotonic() < end and "二〇二六年二月三十一日" not in seen:
         seen.add(written(root))
-    rest(root)
+    wait_until_idle(root)
     assert check(root, "translator")[1] == []
-    assert len(seen) >= 4  # it could be watched
-    seen.discard("二〇二六年五月三日")  # as it opened
+    assert len(seen) >= 4  # the characters came one by one
+    seen.discard("二〇二六年五月三日")  # the text of the first state
     assert all("二〇二六年二月三十一日".startswith(text) for text in seen)
     root.locator(".live-replay").click()
     assert root.locator("[aria-busy]").count() == 1
-    root.locator("input[type=range]").press("Home")  # a hand on the slider ends it
+    root.locator("input[type=range]").press("Home")  # moving the slider ends the replay
     assert root.locator("[aria-busy]").count() == 0
     assert written(root) == ""
 
 
-def test_a_line_of_the_text_goes_back_to_its_step(open_page):
+def test_a_click_on_a_line_goes_back_to_its_decoding_step(open_page):
     _, root, _ = open_page("translator")
     root.locator(".line").nth(3).click()
     assert written(root) == "二〇二"
@@ -155,25 +155,25 @@ def test_a_line_of_the_text_goes_back_to_its_step(open_page):
     assert check(root, "translator")[1] == []
 
 
-def test_it_says_when_the_model_does_not_come_and_can_be_asked_again(open_page):
+def test_a_failed_download_of_the_model_is_reported_and_tried_again(open_page):
     tab, root, asked = open_page("translator")
     tab.route("**/dates.js", lambda route: route.abort())
     field, note = root.locator("input[type=text]"), root.locator(".live-note")
     field.fill("4 May 2026")
     note.get_by_text("did not come").wait_for()
     assert check(root, "translator")[1] == []
-    assert written(root) == "二〇二六年五月三日"  # as it opened
+    assert written(root) == "二〇二六年五月三日"  # the text of the first state
     tab.unroute("**/dates.js")
     field.fill("6 May 2026")
-    rest(root)
+    wait_until_idle(root)
     assert written(root) == "二〇二六年五月六日"
     assert asked.count("dates.js") == 2
 
 
-def test_it_is_quick_in_the_browser(open_page):
+def test_translation_in_the_browser_stays_within_the_time_limit(open_page):
     _, root, _ = open_page("translator")
     root.locator("input[type=text]").fill("2 May 2026")
-    rest(root)
+    wait_until_idle(root)
     texts = ["24 November 2026", "from 28 November to 30 December 2026", "Sunday, 3 May 2026"]
     times = root.evaluate(
         """(root, texts) => texts.map(text => {
@@ -208,7 +208,7 @@ _START = """async ({code, state, data}) => {
     send: message => {
       window.sent.push(message);
       const bytes = Uint8Array.from(atob(data.float16), c => c.charCodeAt(0));
-      const padded = new Uint8Array(bytes.length + 8);  // a view that begins later, as they do
+      const padded = new Uint8Array(bytes.length + 8);  // a view with an offset, as Jupyter sends
       padded.set(bytes, 8);
       const view = new DataView(padded.buffer, 8, bytes.length);
       const {float16, ...manifest} = data;
@@ -240,12 +240,12 @@ def notebook(browser):
     assert not errors
 
 
-def test_in_jupyter_the_numbers_come_as_a_message(notebook):
+def test_in_jupyter_the_model_comes_as_a_message(notebook):
     tab, root = notebook(Translator())
     assert written(root) == "二〇二六年五月三日"
     assert tab.evaluate("window.sent") == []
     root.locator("input[type=text]").fill("7 May 2026")
-    rest(root)
+    wait_until_idle(root)
     assert tab.evaluate("window.sent") == [{"wants": "dates"}]
     assert written(root) == "二〇二六年五月七日"
     assert tab.evaluate("window.saved") > 0
@@ -255,7 +255,7 @@ def test_in_jupyter_the_numbers_come_as_a_message(notebook):
 def test_the_kernel_may_set_the_text_before_the_page_has_the_model(notebook):
     tab, root = notebook(Translator())
     tab.evaluate("window.change('source', '8 May 2026')")
-    rest(root)
+    wait_until_idle(root)
     assert written(root) == "二〇二六年五月八日"
     assert root.locator("input[type=text]").input_value() == "8 May 2026"
     assert tab.evaluate("window.sent") == [{"wants": "dates"}]
@@ -265,7 +265,7 @@ def test_the_kernel_may_set_the_text_before_the_page_has_the_model(notebook):
     assert written(root) == "二〇二六年五月八日"  # it no longer listens
 
 
-def test_the_manifest_survives_the_way_through_json():
+def test_the_packed_model_is_the_same_after_json():
     data = DATA["translator"]()
     again = json.loads(json.dumps(data))
     assert again == data
@@ -282,7 +282,7 @@ def state_of(root):
     )
 
 
-def test_a_mouse_that_passes_shows_a_token_while_it_is_there(open_page):
+def test_hovering_picks_a_token_until_the_mouse_leaves(open_page):
     _, root, _ = open_page("attention_map")
     before = state_of(root)
     root.locator(".key-side label").nth(7).hover()
@@ -291,7 +291,8 @@ def test_a_mouse_that_passes_shows_a_token_while_it_is_there(open_page):
     root.locator(".query-side label").nth(2).hover()
     assert (state_of(root)["side"], state_of(root)["query"]) == ("query", 2)
     root.locator(".live-lead").hover()
-    assert state_of(root) == {**before, "key": 7}  # the key is not shown; the pick is back
+    # The picked side is shown again; the hovered key is only kept.
+    assert state_of(root) == {**before, "key": 7}
     root.locator(".key-side label").nth(4).click()
     root.locator(".query-side label").nth(1).hover()
     root.locator(".live-lead").hover()
@@ -300,8 +301,8 @@ def test_a_mouse_that_passes_shows_a_token_while_it_is_there(open_page):
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
-def test_tokens_stay_where_they_are_whatever_is_said(open_page, width):
-    """Or a hand over them would pick another, and another."""
+def test_tokens_do_not_move_when_the_sentence_changes(open_page, width):
+    """If they moved, a mouse at rest would pick one token after another."""
     _, root, _ = open_page("attention_map", width=width)
     for kind in range(3):
         root.locator("input[data-control=kind]").nth(kind).click()
@@ -325,7 +326,7 @@ def test_the_arrow_keys_walk_through_heads_and_tokens(open_page):
     assert check(root, "attention_map")[1] == []
 
 
-def test_a_finger_finds_its_targets(open_page):
+def test_touch_targets_are_at_least_24_pixels_wide_and_high(open_page):
     for name in ("attention_map", "translator"):
         _, root, _ = open_page(name, width=PHONE, has_touch=True)
         for control in root.locator("[data-control]:visible").all():

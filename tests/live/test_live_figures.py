@@ -1,4 +1,4 @@
-"""Live figures without a browser: both languages agree, and bad traits are named."""
+"""Live figures without a browser: JavaScript agrees with Python, and errors name the trait."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 import traitlets
-from live_states import FIGURES, STATES, differences
-from node_runs import as_numbers, from_javascript
+from live_states import FIGURES, STATES, as_numbers, differences
+from node_runs import from_javascript
 
-from attention_core.widgets import Heads, MaskPainter, SimpleAttention, TwoVectors
+from attention_core.widgets import MaskPainter, SimpleAttention, TwoVectors
 from attention_core.widgets.figure import script_of
 from attention_core.widgets.traits import CountTrait, NumberTrait, TensorTrait, as_tensor
 
@@ -24,7 +24,7 @@ def test_every_figure_has_random_states():
 
 
 @pytest.mark.parametrize("module", FIGURES)
-def test_javascript_finds_the_numbers_of_the_package(module, tmp_path):
+def test_javascript_computes_the_numbers_of_the_package(module, tmp_path):
     draw = random.Random(module)
     states = [FIGURES[module]().state()]
     states += [FIGURES[module](**STATES[module](draw)).state() for _ in range(60)]
@@ -34,15 +34,13 @@ def test_javascript_finds_the_numbers_of_the_package(module, tmp_path):
     assert not problems, "\n".join(problems[:5])
 
 
-def test_a_wrong_module_is_found(tmp_path, monkeypatch):
+def test_the_comparison_finds_a_wrong_formula(tmp_path, monkeypatch):
     """The comparison can fail: with a formula changed, it does."""
-    import live_states
-
     text = script_of("two_vectors").replace("dot / lengthK :", "dot / lengthQ :")
     monkeypatch.setattr("node_runs.script_of", lambda _: text)
     state = {"q": [1.0, 3.0], "k": [2.0, 0.0]}
     (shown,) = from_javascript("two_vectors", [state], tmp_path)
-    (problem,) = live_states.differences("two_vectors", state, as_numbers(shown))
+    (problem,) = differences("two_vectors", state, as_numbers(shown))
     assert problem.startswith("two_vectors, projection:")
 
 
@@ -60,7 +58,7 @@ def test_the_stored_form_is_a_table_and_the_state(module):
     assert data["text/plain"] == repr(figure)
     assert " at 0x" not in repr(figure)
     assert len(repr(figure)) <= 80
-    # Twice the same: nothing random goes into the notebook.
+    # The same again: nothing random is stored in the notebook.
     assert stored == type(figure)().static_html()
 
 
@@ -103,13 +101,12 @@ BAD = [
         lambda: setattr(SimpleAttention(), "words", ["a", "b"]),
         r"a row for each of the 2 words, got shape \(6, 3\); change both inside `with figure\.hold",
     ),
-    (lambda: setattr(Heads(), "words", ["a"]), r"each of the 1 words, got shape \(3, 6\)"),
     (lambda: setattr(MaskPainter(), "words", ["a", "b"]), r"embeddings .* the 2 words, got shape"),
 ]
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
@@ -134,7 +131,7 @@ COUNTS = [(figure, name, bad) for figure, name in _traits(traitlets.Int)
 
 
 @pytest.mark.parametrize(("figure", "name", "bad"), NUMBERS + COUNTS)
-def test_a_number_that_cannot_be_is_refused_by_name_from_either_side(figure, name, bad):
+def test_an_invalid_number_is_refused_by_name_from_python_and_from_the_page(figure, name, bad):
     kind = "a finite number" if isinstance(figure.class_traits()[name], NumberTrait) else "a whole"
     rule = rf"^{name} must (be {kind}|lie between|be at least)"
     with pytest.raises(traitlets.TraitError, match=rule):
@@ -148,7 +145,7 @@ def test_a_number_that_cannot_be_is_refused_by_name_from_either_side(figure, nam
     assert made.state() == before
 
 
-def test_every_number_of_a_figure_is_checked():
+def test_every_number_of_a_figure_has_a_trait_that_checks_it():
     for kind, checked in ((traitlets.Float, NumberTrait), (traitlets.Int, CountTrait)):
         for figure, name in _traits(kind):
             assert isinstance(figure.class_traits()[name], checked), (figure, name)
@@ -181,6 +178,6 @@ def test_chinese_words_of_the_table_are_marked():
     assert '&lt;<span lang="zh">〇</span>&gt;' in table
 
 
-def test_numbers_of_no_kind_are_refused():
+def test_what_is_not_numeric_is_refused():
     with pytest.raises(TypeError, match="value must be numbers, got dict"):
         as_tensor({})

@@ -13,13 +13,13 @@ from attention_core.widgets import SimpleAttention, TwoVectors
 X = SimpleAttention().embeddings
 
 
-def test_two_vectors_open_with_numbers_for_paper():
+def test_two_vectors_open_with_numbers_that_are_easy_by_hand():
     n = TwoVectors().numbers()
     names = ("length_q", "cosine", "projection", "length_k", "dot", "own")
     assert [n[name] for name in names] == pytest.approx([3, 0.6, 1.8, 2.5, 4.5, 9])
 
 
-def test_a_longer_vector_scores_more_and_turns_nowhere():
+def test_a_longer_vector_scores_higher_and_keeps_its_angle():
     figure = TwoVectors()
     before = figure.numbers()
     figure.k = 2 * figure.k
@@ -31,7 +31,7 @@ def test_a_longer_vector_scores_more_and_turns_nowhere():
     assert figure.cosine.item() == after["cosine"]
 
 
-def test_the_tip_of_q_may_move_across_k():
+def test_moving_q_at_a_right_angle_to_k_keeps_the_dot_product():
     figure = TwoVectors()
     before = figure.dot
     figure.q = figure.q + torch.tensor([-0.6, 0.8])  # at a right angle to k
@@ -40,7 +40,7 @@ def test_the_tip_of_q_may_move_across_k():
 
 
 @pytest.mark.parametrize(("turn", "angle"), [(0, 0), (90, 90), (180, 180), (1e-7, 1e-7)])
-def test_angles_are_steady_at_both_ends(turn, angle):
+def test_angles_near_0_and_180_degrees_are_precise(turn, angle):
     k = torch.tensor([0.3, 1.7], dtype=torch.float64)
     a = math.radians(turn)
     turned = torch.tensor([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]]).double()
@@ -55,7 +55,7 @@ def test_a_vector_of_length_0_has_no_angle():
     assert math.isnan(TwoVectors(k=[0, 0]).numbers()["projection"])
 
 
-def test_a_word_gathers_the_context_of_chapter_2():
+def test_the_context_of_a_word_is_that_of_chapter_2():
     figure = SimpleAttention(query=1)
     weights = torch.softmax(X @ X[1], dim=0)
     torch.testing.assert_close(figure.weights, weights)
@@ -63,7 +63,7 @@ def test_a_word_gathers_the_context_of_chapter_2():
     assert figure.numbers()["sums"][-1] == pytest.approx(figure.context.tolist())
 
 
-def test_by_cosine_every_word_looks_at_itself():
+def test_with_cosine_similarity_every_word_looks_most_at_itself():
     figure = SimpleAttention()
     assert figure.numbers()["loyal"] == 2
     figure.cosine = True
@@ -74,7 +74,7 @@ def test_by_cosine_every_word_looks_at_itself():
         assert figure.scores[query].item() == pytest.approx(1)
 
 
-def test_the_temperature_leads_from_one_word_to_the_mean():
+def test_a_low_temperature_gives_one_word_and_a_high_one_the_mean():
     hot, cold = SimpleAttention(temperature=5.0), SimpleAttention(temperature=0.05, cosine=True)
     assert (hot.weights - 1 / 6).abs().max() < 0.03
     torch.testing.assert_close(hot.context, X.mean(dim=0), atol=0.03, rtol=0)
@@ -83,7 +83,7 @@ def test_the_temperature_leads_from_one_word_to_the_mean():
     torch.testing.assert_close(cold.context, X[4], atol=0.01, rtol=0)
 
 
-def test_a_word_of_zeros_has_no_direction():
+def test_a_word_of_zeros_weights_all_words_equally_by_cosine():
     figure = SimpleAttention(words=["a", "b"], embeddings=[[0, 0], [3, 4]], query=0, cosine=True)
     assert figure.weights.tolist() == [0.5, 0.5]
     assert figure.numbers()["loyal"] == 2
@@ -122,7 +122,7 @@ def test_the_sentence_says_what_the_numbers_mean(browser, site, name, states):
     root.page.close()
 
 
-def test_buttons_keep_what_they_promise(browser, site):
+def test_each_button_does_what_its_label_says(browser, site):
     root = figure_on(browser, site, "01_dot_products")
 
     def numbers():
@@ -143,7 +143,7 @@ def test_buttons_keep_what_they_promise(browser, site):
     root.page.close()
 
 
-def test_other_words_and_widths_get_other_elements(browser, site):
+def test_new_words_and_widths_rebuild_the_elements_of_the_figure(browser, site):
     root = figure_on(browser, site, "02_simple_attention")
     x = [[1.0, 0.0], [0.0, 2.0]]
     state = {"words": ["早", "b"], "embeddings": x, "query": 0, "temperature": 1, "cosine": False}

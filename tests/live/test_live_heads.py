@@ -1,4 +1,4 @@
-"""The live figure of chapter 6: what each way of making heads does to words and numbers."""
+"""The live figure of chapter 6: where each way of making heads puts words and numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_each_wrong_way_fails_one_check_and_passes_the_other(way, num_heads):
 
 
 @pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
-def test_stacking_is_splitting_and_transposing(num_heads):
+def test_stacking_heads_equals_splitting_and_transposing(num_heads):
     one, other = (Heads(way=way, num_heads=num_heads) for way in ("transpose", "stack"))
     assert one.heads.tolist() == other.heads.tolist() == split_heads(one.x, num_heads).tolist()
     assert one.merged.tolist() == other.merged.tolist() == one.x.tolist()
@@ -36,7 +36,7 @@ def test_with_one_head_all_ways_are_the_same():
         assert {step["place"] for step in numbers["path"] if step["place"] >= 0} == {9}
 
 
-def test_a_number_on_its_way():
+def test_a_picked_number_is_followed_through_every_shape():
     numbers = Heads(picked=3).numbers()
     assert numbers["followed"] == 14
     assert [step["place"] for step in numbers["path"]] == [3, 3, 9, 3, 3]
@@ -45,7 +45,7 @@ def test_a_number_on_its_way():
     assert numbers["path"][4] == {"shape": [3, 6], "index": [1, 3], "place": 9}
 
 
-def test_who_hears_whom_is_the_reach_of_the_chapter():
+def test_attention_between_words_agrees_with_reach_matrix():
     g = torch.Generator().manual_seed(6)
     x = torch.randn(6, 6, generator=g, dtype=torch.float64)
     figure = Heads(words=list("abcdef"), x=x, num_heads=3, way="reshape", picked=0)
@@ -82,6 +82,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()

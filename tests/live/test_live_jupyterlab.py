@@ -43,7 +43,7 @@ CELLS = [
 
 @contextmanager
 def lab(folder: Path) -> Iterator[str]:
-    """A server of its own, with no other settings than these and no one else's kernels."""
+    """Run a separate server with these settings only, and without kernels of the user."""
     own = {name: str(folder / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")}
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
@@ -88,7 +88,7 @@ def run(tab: Tab, number: int) -> str:
     prompt = cell.locator(".jp-InputPrompt")
     before = prompt.inner_text()
     for attempt in range(4):
-        # A page that is still busy with itself does not hear the keys.
+        # A page that is still loading ignores the keys.
         cell.locator(".cm-content").click()
         tab.keyboard.press("ControlOrMeta+Enter")
         for _ in range(50 * (attempt + 1)):
@@ -118,7 +118,7 @@ def test_page_and_kernel_share_one_state(tab):
         return [float(t) for t in root.locator(f"tbody [data-key^='{key}.']").all_inner_texts()]
 
     def agree(query: int, temperature: float) -> None:
-        """What the kernel has is what the page says, by the package's own formula."""
+        """Check that page and kernel have this state, and the page the weights of the kernel."""
         read = run(tab, 2)
         assert json.loads(read)["state"] == [query, temperature]
         assert (state()["query"], state()["temperature"]) == (query, temperature)

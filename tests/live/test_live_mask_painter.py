@@ -1,4 +1,4 @@
-"""The figure of chapter 5: what a painted mask promises, and what it lets through."""
+"""The figure of chapter 5: which inputs reach which outputs through a painted mask."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
@@ -72,14 +72,14 @@ def test_padding_gets_nothing_from_the_words_of_the_chapter():
     assert not weights[:, 3:].any()
 
 
-def test_the_mask_read_back_is_one_for_the_package():
+def test_the_mask_of_the_figure_can_be_given_to_the_package():
     figure = MaskPainter(mask=causal_mask(6))
     assert torch.equal(figure.mask, causal_mask(6))
     again = attention_weights(figure.embeddings, figure.embeddings, figure.mask)
     assert torch.equal(figure.weights, again)
 
 
-def test_one_wrong_cell_leaks_more_with_each_layer_until_all_know():
+def test_one_wrong_cell_leaks_the_future_to_more_outputs_with_each_layer():
     future = [MaskPainter(layers=n).numbers()["future"] for n in (1, 2, 3)]
     assert future == [1, 5, 6]
     assert MaskPainter().numbers()["sums"] == pytest.approx([1] * 6)
@@ -106,12 +106,12 @@ def test_with_its_diagonal_the_reach_is_the_boolean_power_of_the_mask():
             assert torch.equal(painter(mask, layers).reach > NOISE, power > 0)
 
 
-def promised(mask, layers):
-    """What must reach what, by symbols: no number is computed.
+def expected_reach(mask, layers):
+    """Return which input must reach which output, by symbols, without computing numbers.
 
-    A row with one kind of vector to look at hands it on, whoever asks. With two kinds, the
-    weights matter, and so does the query: its own input reaches the row even where the
-    mask forbids it.
+    A row that may look at equal vectors only returns that vector, whatever its query is. With
+    different vectors the weights matter, and so does the query: its own input reaches the row
+    even where the mask forbids it.
     """
     size = len(mask)
     rows = [("input", i) for i in range(size)]
@@ -136,15 +136,15 @@ def test_without_its_diagonal_a_query_still_reaches_its_own_output():
     assert (painter(blocked).reach > NOISE).int().tolist() == [
         [0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]
     ]  # fmt: skip
-    assert torch.equal(promised(blocked, 1), painter(blocked).reach > NOISE)
+    assert torch.equal(expected_reach(blocked, 1), painter(blocked).reach > NOISE)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_the_reach_of_any_mask_is_what_its_cells_promise(size, layers):
+def test_the_reach_of_any_mask_follows_from_its_cells(size, layers):
     for seed, mask in enumerate(random_masks(40, size=size)):
         found = painter(mask, layers, seed).reach > NOISE
-        assert torch.equal(found, promised(mask, layers)), mask.int()
+        assert torch.equal(found, expected_reach(mask, layers)), mask.int()
 
 
 # --- painting in a browser: what a click at a single cell does not show -----------------------
@@ -177,13 +177,13 @@ def centre(tab, query, key):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_drag_gives_every_cell_what_it_gave_the_first(tab):
+def test_a_drag_sets_every_cell_to_the_new_value_of_the_first(tab):
     tab.mouse.move(*centre(tab, "Your", "starts"))
     tab.mouse.down()
     tab.mouse.move(*centre(tab, "Your", "step"), steps=12)
     tab.mouse.move(*centre(tab, "journey", "step"), steps=4)
     tab.mouse.up()
-    # Not turned round but painted: the cell that was open already stays open.
+    # A drag sets cells and does not toggle them: the cell that was open stays open.
     tab.mouse.move(*centre(tab, "journey", "one"), steps=4)
     assert changed(tab) == {(0, 2), (0, 3), (0, 4), (0, 5), (1, 5)}
 
@@ -213,7 +213,7 @@ def test_the_cells_are_one_stop_for_the_tab_key_and_arrows_move_inside(tab):
     assert tab.evaluate("document.activeElement.closest('.live-paint')") is None
 
 
-def test_a_click_without_a_pointer_turns_a_cell_round(tab):
+def test_a_click_without_a_pointer_toggles_a_cell(tab):
     """What assistive technology sends, also after a drag that ended elsewhere."""
     tab.mouse.move(*centre(tab, "Your", "starts"))
     tab.mouse.down()

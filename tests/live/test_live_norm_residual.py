@@ -1,4 +1,4 @@
-"""The live figure of chapter 8: what the norm forgets, what the plus keeps."""
+"""The live figure of chapter 8: what layer normalization removes and the residual keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn.functional import layer_norm
 from attention_core.widgets import NormResidual
 
 
-def test_the_token_of_the_chapter_is_normed_as_by_hand():
+def test_the_token_of_the_chapter_is_normalized_as_by_hand():
     numbers = NormResidual().numbers()
     assert numbers["mean"] == 5
     assert numbers["variance"] == 9
@@ -20,20 +20,20 @@ def test_the_token_of_the_chapter_is_normed_as_by_hand():
 
 
 @pytest.mark.parametrize(("factor", "shift", "same"), [(1, 7, 1), (2, 0, 1), (-1, 0, -1)])
-def test_the_norm_feels_no_shift_and_of_a_factor_only_its_sign(factor, shift, same):
+def test_normalization_removes_a_shift_and_all_of_a_factor_but_its_sign(factor, shift, same):
     figure = NormResidual()
     before = figure.normed
     figure.x = factor * figure.x + shift
     torch.testing.assert_close(figure.normed, same * before, atol=1e-5, rtol=0)
 
 
-def test_epsilon_is_felt_by_small_differences():
+def test_epsilon_reduces_the_variance_of_small_differences():
     assert NormResidual(x=[3, 3, 3.004, 3.004]).numbers()["normed_variance"] < 0.5
     assert NormResidual(x=[7.0] * 4).numbers()["normed"] == [0.0] * 4
 
 
-def test_slopes_of_the_chapter_are_the_sizes_of_equal_tokens():
-    """Through 12 layers (1/2)^12 is left of a token, and (3/2)^12 with the plus."""
+def test_equal_tokens_shrink_and_grow_by_the_slopes_of_the_chapter():
+    """12 layers leave (1/2)^12 of a token, and (3/2)^12 with residual connections."""
     token = [1.0, 2.0, 3.0, 4.0]
     size = NormResidual(x=token, other=token, strength=0.5, layers=12).numbers()["size"]
     assert size[1] / size[0] == pytest.approx(1 / 4096)
@@ -41,7 +41,7 @@ def test_slopes_of_the_chapter_are_the_sizes_of_equal_tokens():
 
 
 @pytest.mark.parametrize("layers", [6, 12])
-def test_each_way_of_joining_does_what_the_text_says(layers):
+def test_each_way_of_joining_has_the_size_and_spread_that_the_text_says(layers):
     n = NormResidual(layers=layers).numbers()
     start, alone, normed, bare, post, pre = zip(n["size"], n["spread"], strict=True)
     assert alone[0] < 0.1 < start[0] < pre[0] < bare[0] / 5
@@ -51,13 +51,13 @@ def test_each_way_of_joining_does_what_the_text_says(layers):
     assert bare[1] < start[1] < pre[1]
 
 
-def test_without_the_plus_the_end_does_not_know_the_beginning():
+def test_without_residual_connections_the_outputs_of_two_tokens_are_alike():
     figure = NormResidual(layers=12)
     before, figure.x = figure.streams, torch.tensor([-9.0, 4.0, 12.0, 1.0])
-    for name, changes in (("f(x)", False), ("norm(x + f(x))", True), ("x + f(norm(x))", True)):
-        # Does it say which of both tokens is which?
+    for name, differ in (("f(x)", False), ("norm(x + f(x))", True), ("x + f(norm(x))", True)):
+        # Do the outputs of the two tokens still differ?
         mine, other = figure.streams[name]
-        assert (not torch.allclose(mine, other, atol=1e-2)) == changes, name
+        assert (not torch.allclose(mine, other, atol=1e-2)) == differ, name
         assert not torch.equal(before[name], figure.streams[name])
 
 
@@ -72,13 +72,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_its_tables_are_seen_whole(browser, site, width):
+def test_the_tables_fit_without_scrolling(browser, site, width):
     tab = browser.new_page(viewport={"width": width, "height": 900})
     tab.goto((site / "chapters" / "08_layers.html").as_uri())
     cut = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"

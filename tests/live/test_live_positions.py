@@ -11,14 +11,14 @@ from attention_core.widgets import Positions
 
 
 @pytest.mark.parametrize("position", [10, 100])
-def test_the_products_that_the_chapter_prints(position):
+def test_dot_products_are_those_that_the_chapter_prints(position):
     dots = Positions(position=position).dots[:6].tolist()
     assert [round(x, 4) for x in dots] == [4.0, 3.5353, 2.5637, 1.9649, 2.2666, 3.16]
 
 
 @pytest.mark.parametrize("base", [10.0, 10_000.0])
 @pytest.mark.parametrize("d_model", [2, 8, 16])
-def test_only_the_offset_matters(d_model, base):
+def test_dot_products_depend_only_on_the_offset(d_model, base):
     options = {"d_model": d_model, "base": base, "offset": 44}
     figures = [Positions(position=position, **options) for position in (0, 7, 200)]
     for figure in figures:
@@ -29,7 +29,7 @@ def test_only_the_offset_matters(d_model, base):
     assert not torch.allclose(figures[0].here, figures[1].here)
 
 
-def test_the_turn_is_the_block_of_the_shift():
+def test_the_rotation_of_a_pair_is_its_block_of_the_shift_matrix():
     figure = Positions(position=33, offset=2, pair=1)
     numbers = figure.numbers()
     assert numbers["matrix"] == sinusoidal_shift(2, 8, dtype=torch.float64)[2:4, 2:4].tolist()
@@ -50,11 +50,11 @@ def test_the_parts_add_up_to_the_product():
     parts = torch.tensor(numbers["parts"], dtype=torch.float64)
     assert parts.isnan().tolist() == [False] * 4 + [True] * 4
     assert parts.nansum().item() == pytest.approx(numbers["dot"])
-    # What the page says of offset 6: the fastest pair is almost back, the second knows better.
+    # As the page says of offset 6: the fastest pair has almost come round, the second has not.
     assert [round(x, 2) for x in numbers["parts"][:4]] == [0.96, 0.83, 1.0, 1.0]
 
 
-def test_the_slowest_hand_of_exercise_1():
+def test_the_longest_wavelength_is_the_answer_of_exercise_1():
     assert round(Positions(pair=3).numbers()["wavelength"], 1) == 6283.2
 
 
@@ -73,12 +73,12 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
 
-def test_a_narrower_table_needs_a_pair_that_it_has():
+def test_d_model_cannot_become_too_small_for_the_picked_pair():
     figure = Positions(pair=3)
     with pytest.raises(traitlets.TraitError, match="the picked pair"):
         figure.d_model = 4

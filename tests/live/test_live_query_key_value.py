@@ -20,14 +20,14 @@ def turned(degrees: float, length: float = 1.0) -> torch.Tensor:
     return torch.tensor([[c, -s], [s, c], [0.0, 0.0]], dtype=torch.float64)
 
 
-def test_it_opens_as_one_row_for_every_job():
+def test_the_figure_opens_with_equal_queries_and_keys():
     figure = QueryKeyValue()
     torch.testing.assert_close(figure.scores, figure.scores.mT)
     assert figure.weights.argmax(dim=-1).tolist() == [0, 1, 2, 3]
     assert figure.numbers()["error"] > 20
 
 
-def test_a_quarter_turn_a_loud_query_and_prices_solve_it():
+def test_a_quarter_turn_a_long_query_and_prices_as_values_solve_the_task():
     figure = QueryKeyValue(W_q=turned(90, 4), W_v=PRICE)
     assert figure.scores.round(decimals=9)[0].tolist() == [0, 4, 0, -4]
     assert figure.weights.argmax(dim=-1).tolist() == [1, 2, 3, 0]
@@ -38,24 +38,24 @@ def test_a_quarter_turn_a_loud_query_and_prices_solve_it():
     assert figure.numbers()["error"] < 0.05
 
 
-def test_only_the_angle_between_query_and_key_counts():
+def test_only_the_angle_and_the_lengths_of_query_and_key_matter():
     figure = QueryKeyValue(W_q=turned(90, 4))
     scores = figure.scores
     figure.W_q, figure.W_k = turned(125, 2), turned(35, 2)
     torch.testing.assert_close(figure.scores, scores)
-    # To be found one place on is as good as to look one place on.
+    # Turning the key back gives the same scores as turning the query forward.
     figure.W_q, figure.W_k = turned(0), turned(-90, 4)
     torch.testing.assert_close(figure.scores, scores)
 
 
 @pytest.mark.parametrize("degrees", [0, 35, 180])
-def test_one_face_for_two_jobs_cannot_solve_it(degrees):
+def test_equal_directions_of_query_and_key_cannot_solve_the_task(degrees):
     figure = QueryKeyValue(W_q=turned(degrees, 4), W_k=turned(degrees), W_v=PRICE)
     assert figure.weights.argmax(dim=-1).tolist() == [0, 1, 2, 3]
     assert figure.numbers()["error"] > 5
 
 
-def test_a_silent_query_hears_the_mean():
+def test_a_query_of_zeros_answers_with_the_mean():
     figure = QueryKeyValue(W_q=torch.zeros(3, 2), W_v=PRICE)
     assert figure.answers.tolist() == pytest.approx([4.5] * 4)
 
@@ -70,7 +70,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
@@ -103,7 +103,7 @@ def test_the_sentence_says_what_the_numbers_mean(browser, site):
     root.page.close()
 
 
-def test_stall_1_leads_and_the_others_follow(browser, site):
+def test_the_handles_of_stall_1_reach_the_solution_by_keyboard(browser, site):
     """By keyboard alone, from the first state to the solution."""
     root = figure_on(browser, site, "03_query_key_value")
     keyboard = root.page.keyboard
@@ -114,7 +114,7 @@ def test_stall_1_leads_and_the_others_follow(browser, site):
     state = root.evaluate("root => root.figure.state()")
     assert state["W_q"] == [[0, -4], [4, 0], [0, 0]]
     assert "Solved" in root.locator(".live-reading").inner_text()
-    # The key turned the same way undoes it; a tip at the origin can be taken up again.
+    # Turning the key by the same angle undoes it. A tip at the origin can still be moved.
     root.get_by_role("slider", name="key of stall 1").focus()
     for key in ("Shift+ArrowRight", "Shift+ArrowRight"):
         keyboard.press(key)
@@ -126,8 +126,8 @@ def test_stall_1_leads_and_the_others_follow(browser, site):
     root.page.close()
 
 
-def test_a_matrix_that_is_no_turn_keeps_its_form(browser, site):
-    """What the kernel has set, a mirror here, is turned and not replaced."""
+def test_a_matrix_that_is_no_rotation_is_turned_and_not_replaced(browser, site):
+    """A matrix that the kernel has set, here a reflection, is turned and not replaced."""
     root = figure_on(browser, site, "03_query_key_value")
     root.evaluate("root => root.figure.set('W_q', [[-1, 0], [0, 1], [0.5, 0]])")
     root.get_by_role("slider", name="query of stall 1").focus()

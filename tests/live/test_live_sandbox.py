@@ -1,4 +1,4 @@
-"""Figures need no storage and no parent: they run in a sandboxed frame."""
+"""Figures need neither storage nor a parent page: they run in a sandboxed frame."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_figures_run_in_a_sandboxed_frame(site, address, pages, browser):
         )
         frame: Frame = tab.frames[-1]
         frame.wait_for_selector("div[data-live] > .live-figure")
-        # The frame really is locked in.
+        # The sandbox does block storage.
         assert frame.evaluate("() => { try { localStorage; return 1 } catch { return 0 } }") == 0
         for place in frame.locator("div[data-live]").all():
             module = place.get_attribute("data-live")

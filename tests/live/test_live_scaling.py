@@ -1,4 +1,4 @@
-"""The figure of chapter 4: five widths, divided by a power of them."""
+"""The figure of chapter 4: scores of five widths, divided by a power of the width."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "name"), BAD)
-def test_bad_traits_are_named(call, name):
+def test_an_error_names_the_invalid_trait(call, name):
     with pytest.raises(traitlets.TraitError, match=f"'?{name}'? "):
         call()
 
@@ -35,14 +35,14 @@ def column(figure, name):
     return torch.tensor([row[name] for row in figure.numbers()["rows"]])
 
 
-def test_scores_are_sums_of_as_many_coins_as_the_width():
+def test_a_score_of_width_d_is_a_sum_of_d_coin_tosses():
     for scores, d in zip(Scaling().scores, WIDTHS, strict=True):
         assert torch.equal(scores, scores.round())
         assert (scores.abs() <= d).all()
-        assert (scores % 2 == 0).all()  # an even number of coins
+        assert (scores % 2 == 0).all()  # a sum of an even number of 1 and -1
 
 
-def test_four_coins_fall_as_counted_by_hand():
+def test_sums_of_four_coins_have_the_frequencies_counted_by_hand():
     scores = Scaling(seed=5).scores[0]
     for value, ways in {-4: 1, -2: 4, 0: 6, 2: 4, 4: 1}.items():
         share = (scores == value).double().mean().item()
@@ -50,7 +50,7 @@ def test_four_coins_fall_as_counted_by_hand():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 42, 99])
-def test_the_root_and_only_the_root_makes_the_widths_alike(seed):
+def test_only_division_by_the_root_makes_all_widths_alike(seed):
     variance = column(Scaling(power=0.0, seed=seed), "variance")
     assert torch.allclose(variance, torch.tensor(WIDTHS, dtype=variance.dtype), rtol=0.06)
     root = Scaling(power=0.5, seed=seed)
@@ -68,15 +68,15 @@ def test_slopes_at_width_64_are_those_of_the_design():
     assert slopes == pytest.approx([1.7e-3, 6.8e-3], abs=2e-4)
 
 
-def test_the_power_one_half_is_the_division_of_the_package():
-    # Of q = d_k ones and k the coins' products, the package makes our scores.
+def test_power_one_half_gives_the_scores_of_the_package():
+    # With q of ones and k of raw / d_k, q @ k.mT is raw; the package divides it by the root.
     raw, root = Scaling(power=0).scores[1], Scaling(power=0.5).scores[1]
     q = torch.ones(QUERIES, 1, 16, dtype=torch.float64)
     k = (raw / 16)[..., None].expand(-1, -1, 16)
     torch.testing.assert_close(attention_scores(q, k)[:, 0], root)
 
 
-def test_weights_are_shares_of_one_in_order():
+def test_weights_add_up_to_1_in_descending_order():
     weights = Scaling(power=0.3, seed=8).weights
     torch.testing.assert_close(weights.sum(dim=-1), torch.ones(5, dtype=torch.float64))
     assert (weights.diff(dim=-1) <= 0).all()
@@ -84,7 +84,7 @@ def test_weights_are_shares_of_one_in_order():
 
 def test_another_seed_tosses_other_coins_and_the_same_seed_the_same():
     first = Scaling(seed=1).scores
-    first += 1  # what a reader does to it stays with the reader
+    first += 1  # a reader's change must not change the figure's own scores
     assert not torch.equal(Scaling(seed=1).scores, first)
     assert torch.equal(Scaling(seed=1).scores + 1, first)
     assert not torch.equal(Scaling(seed=2).scores, Scaling(seed=1).scores)

@@ -1,4 +1,4 @@
-"""The live figure of chapter 9: its counts and shapes are those of a machine that was built."""
+"""The live figure of chapter 9: its counts and shapes are those of a model that is built."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def built(figure):
         return Transformer(figure.config).eval()
 
 
-def test_learned_numbers_are_those_of_the_built_machine(figure, built):
+def test_parameter_counts_are_those_of_the_built_model(figure, built):
     numbers = figure.numbers()
     parts = {name: part["learned"] for name, part in numbers["parts"].items()}
     encoder, decoder = built.encoder.layers, built.decoder.layers
@@ -64,7 +64,7 @@ def test_learned_numbers_are_those_of_the_built_machine(figure, built):
     assert numbers["whole"]["learned"] == sum(parts.values()) == count(built)
 
 
-def test_kinds_share_out_all_learned_numbers(figure, built):
+def test_the_kinds_of_parameters_have_the_shares_of_the_built_model(figure, built):
     kinds = figure.numbers()["kinds"]
     assert sum(kinds.values()) == pytest.approx(100)
     for kind, module in (
@@ -76,7 +76,7 @@ def test_kinds_share_out_all_learned_numbers(figure, built):
         assert kinds[kind] == pytest.approx(100 * found / count(built)), kind
 
 
-def test_shapes_are_those_that_flow_through_the_built_machine(figure, built):
+def test_shapes_are_those_of_the_outputs_of_the_built_model(figure, built):
     seen, handles = {}, []
 
     def watch(name, module):
@@ -123,7 +123,7 @@ def _ids(figure):
     return [torch.ones(size, dtype=torch.long, device="meta") for size in sizes]
 
 
-def test_q_and_k_are_those_that_attention_gets(figure):
+def test_shapes_of_q_k_and_v_are_those_that_attention_gets(figure):
     seen = []
 
     def look(q, k, v, mask=None, **options):
@@ -156,11 +156,11 @@ def test_self_attention_multiplies_as_often_as_the_package_says():
 
 
 @pytest.mark.parametrize(("sizes", "learned"), [({}, 1196), (BASE, 63_082_496), (DATES, 173_184)])
-def test_ready_made_machines_have_the_numbers_of_the_book(sizes, learned):
+def test_preset_models_have_the_parameter_counts_of_the_book(sizes, learned):
     assert Shapes(**sizes).numbers()["whole"]["learned"] == learned
 
 
-def test_heads_and_lengths_change_no_learned_number():
+def test_heads_and_lengths_change_no_parameter_count():
     one = Shapes(**BASE).numbers()
     for change in ({"num_heads": 1}, {"src_length": 500}, {"tgt_length": 64}, {"batch_size": 9}):
         other = Shapes(**(BASE | change)).numbers()
@@ -171,18 +171,18 @@ def test_heads_and_lengths_change_no_learned_number():
     assert more["weights_count"] == 100 * one["parts"]["cross_attention"]["weights_count"]
 
 
-def test_weights_outnumber_what_flows_out_from_65_tokens_on():
+def test_weights_outnumber_the_outputs_from_65_tokens_on():
     for length, more in ((64, False), (65, True)):
         part = Shapes(**BASE, src_length=length).numbers()["parts"]["cross_attention"]
         out = part["out"][0] * part["out"][1] * part["out"][2]
         assert (part["weights_count"] > out) == more
 
 
-def test_ready_made_sizes_of_the_page_are_those_of_the_book():
+def test_preset_sizes_of_the_page_are_those_of_the_book():
     text = (HERE / "shapes.js").read_text(encoding="utf-8")
-    presets = text[text.index("const PRESETS") : text.index("const SIZES")].split("},")
+    presets = text[text.index("const PRESETS") : text.index("const SIZES")].split("},")[:-1]
     toy = {name: getattr(Shapes(), name) for name in BASE}
-    for sizes, preset in zip((toy, DATES, BASE), presets, strict=False):
+    for sizes, preset in zip((toy, DATES, BASE), presets, strict=True):
         for name, value in sizes.items():
             assert re.search(rf"\b{name}: {str(value).lower()}\b", preset), name
     trained = load_trained().config
@@ -202,7 +202,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 

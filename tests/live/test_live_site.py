@@ -43,7 +43,7 @@ def test_numbers_are_right_after_every_move(site, figures, browser, address, way
             if not control.is_visible() or control.is_disabled():
                 continue
             for _ in moves(tab, control, way):
-                # What takes its time, like fetching a model, says so.
+                # A figure that is busy, for example fetching a model, says so.
                 root.locator("[aria-busy]").wait_for(state="detached")
                 after, found = check(root, module)
                 moved[name] = moved[name] or after != state
@@ -82,7 +82,7 @@ def test_figures_start_when_the_page_is_a_file(figures, browser):
         context.close()
 
 
-def test_without_javascript_a_table_says_the_same(figures, browser):
+def test_without_javascript_a_table_shows_the_stored_numbers(figures, browser):
     context = browser.new_context(java_script_enabled=False)
     tab = context.new_page()
     for path, number, module in figures:
@@ -102,8 +102,8 @@ def test_without_javascript_a_table_says_the_same(figures, browser):
     context.close()
 
 
-def test_a_figure_that_breaks_leaves_its_table_and_its_neighbours(browser, site):
-    """As when a browser lacks what a figure needs: nothing that could be read is lost."""
+def test_a_figure_that_fails_leaves_its_table_and_its_neighbours_intact(browser, site):
+    """For example when a browser lacks a feature: the table of the figure can still be read."""
     script = next((site / "_static" / "live").glob("attention_map-translator.js"))
     text = script.read_text(encoding="utf-8")
     sound = '"attention_map": module_attention_map.default'
@@ -123,8 +123,8 @@ def test_a_figure_that_breaks_leaves_its_table_and_its_neighbours(browser, site)
     context.close()
 
 
-def test_a_figure_leaves_the_room_that_it_was_given(figures, browser, site, address):
-    """So nothing moves when it starts: the kept height is its height, nearly."""
+def test_a_figure_fills_the_height_that_is_reserved_for_it(figures, browser, site, address):
+    """The reserved height is nearly the height of the figure, so nothing moves when it starts."""
     for width in (WIDE, PHONE):
         context = browser.new_context(viewport={"width": width, "height": 900})
         tab = context.new_page()
@@ -133,14 +133,14 @@ def test_a_figure_leaves_the_room_that_it_was_given(figures, browser, site, addr
             place = tab.locator("div[data-live]").nth(number)
             kept = FIGURES[module].heights[0 if width == WIDE else 1]
             needed = place.locator("> .live-figure").bounding_box()["height"]
-            assert needed <= kept + 2, f"{module} needs {needed:.0f} px at {width}, kept are {kept}"
-            assert needed >= kept - 60, f"{module} needs {needed:.0f} px at {width}, of {kept}"
+            sizes = f"{module} needs {needed:.0f} px at width {width}, reserved are {kept} px"
+            assert kept - 60 <= needed <= kept + 2, sizes
         context.close()
 
 
 @pytest.mark.parametrize("width", [WIDE, PHONE, NARROW])
-def test_the_table_before_a_figure_starts_takes_no_more_room(figures, browser, width):
-    """A longer table would let the text below jump; it scrolls in the room of the figure."""
+def test_the_table_before_a_figure_starts_has_the_reserved_height(figures, browser, width):
+    """A longer table would move the text below; so it scrolls within the figure's height."""
     context = browser.new_context(viewport={"width": width, "height": 900})
     tab = context.new_page()
     tab.route("**/_static/live/*.js", lambda route: route.abort())
@@ -184,8 +184,8 @@ def test_forced_colours_leave_the_mask_legible(browser, site):
     context.close()
 
 
-# Where a number or a label of the figure stands on colours that are too near its own. Colours
-# of all boxes behind it are laid over each other; in a gradient each may lie behind the text.
+# Text of the figure whose contrast with its background is below 4.5. The backgrounds of all
+# boxes behind it are laid over each other; each colour of a gradient may lie behind the text.
 _FAINT = """root => {
   const parse = text => {
     const numbers = text.match(/-?[\\d.]+(e-?\\d+)?/g).map(Number);
@@ -212,7 +212,7 @@ _FAINT = """root => {
     if (!own || !element.checkVisibility() || element.closest('svg, :disabled, [hidden]')) continue;
     const style = getComputedStyle(element);
     for (const paper of behind(element)) {
-      const [a, b] = [light(over(parse(style.color), paper)), light(paper)].sort();
+      const [a, b] = [light(over(parse(style.color), paper)), light(paper)];
       const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
       const text = element.textContent.trim().slice(0, 30);
       if (ratio < 4.5) faint.push(`${text}: ${ratio.toFixed(2)}`);

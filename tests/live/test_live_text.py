@@ -15,7 +15,7 @@ from attention_core.widgets.figure import HERE, LiveFigure, Table, script_json
 NASTY = [
     "</script><img src=x onerror=wrong=1>",
     "--></style><b>",
-    "<!--<script>",  # nothing after it may end what it would begin
+    "<!--<script>",  # would begin a comment or a script that nothing ends
     "\"'><svg onload=wrong=1>",
     "&lt;i&gt; & &amp;",
     "早上好<〇>",
@@ -85,11 +85,11 @@ def test_the_stored_form_keeps_text_in_its_place(name):
     table = figure.table()
     cells = [table.caption, *table.columns, *(cell for row in table.rows for cell in row)]
     assert reader.texts == cells
-    # Nothing in the data that a browser's script states react to.
+    # Without "<" in the data an HTML parser cannot end or comment out the script early.
     assert "<" not in reader.script
 
 
-def test_script_data_has_no_state_that_json_cannot_carry():
+def test_script_data_refuses_values_that_json_does_not_have():
     with pytest.raises(ValueError, match="not JSON compliant"):
         script_json({"x": float("nan")})
 

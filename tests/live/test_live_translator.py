@@ -1,4 +1,4 @@
-"""The model in the browser: the same numbers, the same texts, and only when it is asked for."""
+"""The model in JavaScript gives the numbers and texts of the package, and is sent on request."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import json
 import math
 import re
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 import traitlets
 from booksite import live
-from live_states import DATA, differences
-from node_runs import NODE_SCRIPT, as_numbers, node
+from live_states import DATA, as_numbers, differences
+from node_runs import NODE_SCRIPT, run_script
 from torch.testing import assert_close
 
 from attention_core import greedy_decode, record_attention
@@ -27,7 +26,7 @@ from attention_core.widgets.dates_model import MOST, dates_model, packed, run_of
 from attention_core.widgets.figure import HERE, script_of
 
 MODEL_SCRIPT = Path(__file__).with_name("live_model.mjs")
-SLOWEST, HEAVIEST = 50, 400_000  # milliseconds a token; bytes that travel
+SLOWEST, HEAVIEST = 50, 400_000  # milliseconds for a token; compressed bytes
 
 BAD = [
     (lambda: Translator(source=""), "source: text must hold at least one character"),
@@ -42,15 +41,15 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "text"), BAD)
-def test_bad_traits_are_named(call, text):
+def test_an_error_names_the_invalid_trait(call, text):
     with pytest.raises(traitlets.TraitError, match=text):
         call()
 
 
-# --- what the package says ---------------------------------------------------------------------
+# --- the figure in Python -----------------------------------------------------------------------
 
 
-def test_it_translates_as_the_chapter_prints():
+def test_translations_and_probabilities_are_those_of_the_chapter():
     assert Translator(source="24 November 2026").translation == "二〇二六年十一月二十四日"
     figure = Translator(source="2021-03-16")
     assert figure.translation == "二〇二一年三月十六日"
@@ -66,7 +65,7 @@ def test_it_translates_as_the_chapter_prints():
     assert Translator(source="1789-07-14").translation == "一九八九年七月十四日"
 
 
-def test_its_weights_are_those_that_record_attention_finds():
+def test_weights_are_those_that_record_attention_finds():
     figure = Translator(source="24 Nov 2026", layer=0, head=2, written=5)
     model = dates_model()
     src = torch.tensor([SOURCE.encode("24 Nov 2026")])
@@ -81,14 +80,15 @@ def test_its_weights_are_those_that_record_attention_finds():
     assert_close(figure.weights.sum(dim=-1), torch.ones(6, dtype=torch.float64))
 
 
-def test_it_reads_the_normal_form_of_a_text():
+def test_the_source_is_brought_to_unicode_normal_form():
     assert Translator(source="3 May 2026").source == "3 May 2026"
     assert Translator(source="3\u20137 May 2026").translation == "二〇二六年五月三日至七日"
-    with pytest.raises(traitlets.TraitError, match="source"):
-        Translator(source="3 Me\u0301i")  # becomes é, which is not known
+    # The letter e and its accent become one character, which the model does not know.
+    with pytest.raises(traitlets.TraitError, match=r"source: .* got 'é' \(U\+00E9\)"):
+        Translator(source="3 Me\u0301i")
 
 
-def test_more_written_than_there_is_means_all():
+def test_written_beyond_the_end_shows_the_whole_translation():
     all_of_it, more = Translator(written=9), Translator(written=40)
     assert all_of_it.numbers() == more.numbers()
     assert more.numbers()["next"][0] == TARGET.EOS
@@ -110,16 +110,10 @@ def translations(folder: Path, data: dict, texts: list[list[int]]) -> dict:
     """What the model in JavaScript makes of lists of ids, in Node."""
     file = folder / "model.mjs"
     file.write_text(script_of("transformer"), encoding="utf-8")
-    asked = {"module": file.as_uri(), "data": data, "texts": texts}
-    run = subprocess.run(
-        [node(), MODEL_SCRIPT],
-        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return run_script(MODEL_SCRIPT, {"module": file.as_uri(), "data": data, "texts": texts})
 
 
-def test_it_writes_what_greedy_decoding_writes(ran):
+def test_javascript_writes_what_greedy_decoding_writes(ran):
     texts, found = ran
     assert len(texts) >= 200
     longest = max(map(len, texts))
@@ -130,7 +124,7 @@ def test_it_writes_what_greedy_decoding_writes(ran):
         assert TARGET.decode(run["ids"]) == TARGET.decode(row)
 
 
-def test_its_logits_are_those_of_the_package(ran):
+def test_logits_in_javascript_are_those_of_the_package(ran):
     texts, found = ran
     for ids, run in list(zip(texts, found["runs"], strict=True))[:20]:
         expected = run_of(SOURCE.decode(ids))
@@ -140,13 +134,13 @@ def test_its_logits_are_those_of_the_package(ran):
         assert_close(cross, expected.cross, rtol=1e-6, atol=1e-12)
 
 
-def test_it_is_quick_in_node(ran):
+def test_translation_in_node_stays_within_the_time_limit(ran):
     assert ran[1]["token"] < SLOWEST
     assert ran[1]["unpacking"] < 2000
 
 
-def test_a_wrong_formula_would_be_found(tmp_path):
-    """The comparison can fail: without √d_k it does."""
+def test_the_comparison_finds_attention_without_its_scaling(tmp_path):
+    """The comparison can fail: without the division by √d_k it does."""
     text = script_of("translator")
     wrong = text.replace(" / Math.sqrt(query.length)", "")
     assert wrong != text
@@ -156,27 +150,18 @@ def test_a_wrong_formula_would_be_found(tmp_path):
         file = tmp_path / f"{name}.mjs"
         file.write_text(code, encoding="utf-8")
         asked = {"module": file.as_uri(), "states": [state], "data": DATA["translator"]()}
-        shown += _node(asked)
+        shown += run_script(NODE_SCRIPT, asked)
     assert not differences("translator", state, as_numbers(shown[0]))
     assert differences("translator", state, as_numbers(shown[1]))
 
 
-def _node(asked):
-    run = subprocess.run(
-        [node(), NODE_SCRIPT],
-        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
-
-
-def test_before_the_model_comes_the_page_knows_its_first_text(tmp_path):
+def test_the_first_translation_is_shown_before_the_model_is_fetched(tmp_path):
     file = tmp_path / "translator.mjs"
     file.write_text(script_of("translator"), encoding="utf-8")
     figure = Translator(source="from 28 May to 3 June 2026", written=3)
     states = [figure.state(), {**figure.state(), "head": None, "written": 40, "layer": 0}]
     other = {**figure.state(), "source": "3 May 2026"}
-    *shown, nothing = _node({"module": file.as_uri(), "states": [*states, other]})
+    *shown, nothing = run_script(NODE_SCRIPT, {"module": file.as_uri(), "states": [*states, other]})
     for state, numbers in zip(states, shown, strict=True):
         assert not differences("translator", state, as_numbers(numbers))
     assert nothing["weights"] == []
@@ -191,10 +176,10 @@ def test_characters_are_those_of_the_vocabularies():
     assert f"const MOST = {MOST};" in text
 
 
-# --- the file of the numbers -------------------------------------------------------------------
+# --- the file of the model ----------------------------------------------------------------------
 
 
-def test_the_numbers_for_the_page_are_those_of_the_model():
+def test_the_packed_parameters_are_those_of_the_model():
     manifest, data = packed()
     state = dates_model().state_dict()
     assert [name for name, _ in manifest["shapes"]] == list(state)
@@ -204,7 +189,7 @@ def test_the_numbers_for_the_page_are_those_of_the_model():
     assert len(flat) == 173_440  # as the figure says
 
 
-def test_the_script_is_light_and_safe():
+def test_the_model_script_is_small_and_cannot_close_its_element():
     script = live.model_script("dates")
     assert script.isascii()
     assert "</" not in script
@@ -223,7 +208,7 @@ def asked(figure, content):
     return sent
 
 
-def test_the_kernel_sends_the_numbers_once_they_are_wanted():
+def test_the_kernel_sends_the_model_when_the_page_asks_for_it():
     ((content, buffers),) = asked(Translator(), {"wants": "dates"})
     manifest, data = packed()
     assert content == {"data": "dates", **manifest}
@@ -231,7 +216,7 @@ def test_the_kernel_sends_the_numbers_once_they_are_wanted():
 
 
 @pytest.mark.parametrize("content", [{}, {"wants": "all"}, "dates", None])
-def test_the_kernel_answers_nothing_else(content):
+def test_the_kernel_answers_no_other_message(content):
     assert asked(Translator(), content) == []
 
 

@@ -24,7 +24,7 @@ _LATEX = re.compile(r"\\[({\[]|\\[A-Za-z]{2,}|\$\$|\$[^$\n]{1,80}\$")
 
 @dataclass
 class Page:
-    """One page, read once: what stands in it and what it asks for."""
+    """One page, read once: its content, and the addresses that it links and fetches."""
 
     path: Path
     text: str
@@ -83,7 +83,7 @@ class _Reader(HTMLParser):
             self.page.prose.append(data)
         if "style" in tags:
             self.page.fetched += re.findall(r"url\([\"']?([^)\"']+)", data)
-        # A cell that says so, or the example of a docstring, which is run as a test.
+        # Expected in a cell tagged for it, and in an example of a docstring, which is a test.
         expected = any(
             mark in classes for _, classes in self.open for mark in ("tag_raises", "doctest")
         )
@@ -111,7 +111,7 @@ def stylesheet_urls(css: str) -> list[str]:
 
 
 def other_hosts(page: Page, site: Path) -> list[str]:
-    """Whatever the page, or a stylesheet of the site, fetches from elsewhere."""
+    """Return what the page, or a stylesheet of the site, fetches from another host."""
     problems = [address for address in page.fetched if _is_external(address)]
     for path in site.rglob("*.css"):
         css = path.read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def other_hosts(page: Page, site: Path) -> list[str]:
 
 
 def broken_addresses(page: Page, site: Path, ids: dict[Path, set[str]]) -> list[str]:
-    """Links, anchors and files that lead nowhere."""
+    """Return the links, anchors and files that do not exist."""
     problems = []
     for address in [*page.links, *page.fetched]:
         if _is_external(address) or address.startswith("data:"):
@@ -142,7 +142,7 @@ def poor_images(page: Page) -> list[str]:
     for image in page.images:
         source, alt = image.get("src", ""), image.get("alt", "")
         if len(alt) < 20 or ".png" in alt or re.search(r"[0-9a-f]{16}", alt):
-            problems.append(f"{source}: says too little: {alt!r}")
+            problems.append(f"{source}: alternative text too short or a file name: {alt!r}")
         if not (image.get("width", "").isdigit() and image.get("height", "").isdigit()):
             problems.append(f"{source}: has no width and height")
     return problems

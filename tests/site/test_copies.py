@@ -54,7 +54,7 @@ def test_a_directive_that_a_copy_cannot_show_stops_the_build(text):
         readable(text, FOLDER, "", {})
 
 
-def test_an_object_that_the_source_lacks_is_named():
+def test_an_included_object_that_is_missing_from_its_file_is_named():
     text = "```{literalinclude} ../attention_core/functional.py\n:pyobject: nobody\n```"
     with pytest.raises(Exception, match=r"functional\.py has no 'nobody'"):
         readable(text, FOLDER, "", {})

@@ -48,7 +48,7 @@ def test_a_description_is_escaped_as_an_attribute():
     assert "img" not in [tag for tag, _ in tags]
 
 
-def test_a_picture_with_html_signs_in_its_attributes_keeps_them_and_gets_its_size():
+def test_an_image_keeps_html_characters_in_its_attributes_and_gets_its_size():
     asked = []
     image = """<img alt="a > b, src=&quot;x&quot; width='3'" hidden src="b&amp;c.png">"""
     made = finish(page(f"<p>{image}</p>"), lambda source: asked.append(source) or (4, 2))
@@ -60,7 +60,7 @@ def test_a_picture_with_html_signs_in_its_attributes_keeps_them_and_gets_its_siz
     }  # fmt: skip
 
 
-def test_a_tag_with_html_signs_in_its_attributes_is_no_part_of_a_description():
+def test_a_description_leaves_out_tags_even_with_html_characters_in_attributes():
     made = finish(page('<p>One <a title="a > b">two</a>.</p>'), lambda _: (1, 1))
     assert 'content="One two."' in made
 
@@ -138,7 +138,7 @@ def test_the_latex_of_a_formula_is_escaped_as_an_attribute():
     assert math["data-tex"] == latex
 
 
-def test_copies_escape_titles_and_fence_source_that_has_fences(tmp_path):
+def test_copies_escape_titles_and_lengthen_the_fence_around_source_with_fences(tmp_path):
     fold = "````{admonition} a < b & <img>\n:class: dropdown\n\ntext\n````"
     made = copies.readable(fold, tmp_path, "", {})
     assert "<summary>a &lt; b &amp; &lt;img&gt;</summary>" in made

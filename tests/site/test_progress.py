@@ -20,9 +20,9 @@ def tab(browser, request):
 
 
 def marks(tab) -> list[bool]:
-    """What stands behind the link in each row."""
+    """Return for each row of the map whether it has a check mark."""
     cells = tab.locator("#the-map tbody tr td:nth-child(2)")
-    return [text.partition("✓")[1:] != ("", "") for text in cells.all_inner_texts()]
+    return ["✓" in text for text in cells.all_inner_texts()]
 
 
 def read_to_the_end(tab, address: str) -> None:

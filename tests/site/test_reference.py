@@ -17,8 +17,8 @@ import attention_core
 
 PAGES = sorted((BOOK / "reference").glob("*.md"))
 
-# Explained and used in no chapter: tools around the book, what only describes a type,
-# and colours. Whatever a chapter should show does not belong here.
+# Explained and used in no chapter: tools around the book, types for annotations, and
+# colours. A name that a chapter should show does not belong here.
 OUTSIDE = """
 cache.LayerCache cache.Pair decoding.Translator training.Batches functional.AttentionFunction
 from_torch to_torch load_checkpoint save_checkpoint load_training save_training
@@ -44,12 +44,12 @@ training.files.write_whole
 
 
 def public_names() -> set[str]:
-    """Full names: those of the package, and of its modules what the package does not have."""
+    """Return the full names that the package exports, and those that only its modules have."""
     found = {f"attention_core.{name}" for name in attention_core.__all__}
     there = {id(getattr(attention_core, name)) for name in attention_core.__all__}
-    # A folder offers what its __init__ names; so of its modules only what is not there counts.
+    # A package exports the names in its __init__; its modules add only names not exported there.
     modules = [m.name for m in pkgutil.walk_packages(attention_core.__path__, "attention_core.")]
-    hidden = {"attention_core.museum.mistakes"}  # no one should call the mistakes
+    hidden = {"attention_core.museum.mistakes"}  # readers should not call the mistakes
     for name in sorted(set(modules) - hidden, key=lambda name: (name.count("."), name)):
         if re.search(r"\._|\.widgets\.", name):
             continue
@@ -61,7 +61,7 @@ def public_names() -> set[str]:
             and not isinstance(value, types.ModuleType)
             and _made_in(module, key, value)
         ]
-        # What a folder offers needs no second name.
+        # An exported object needs no second name.
         own = [n for n in names if id(getattr(module, n)) not in there]
         found |= {f"{module.__name__}.{n}" for n in own}
         there |= {id(getattr(module, n)) for n in own}
@@ -114,7 +114,7 @@ def entries(site) -> dict[str, str]:
     return found
 
 
-def test_the_first_page_links_every_name(site):
+def test_the_overview_page_links_every_name(site):
     page = checks.Page.read(site / "reference.html")
     linked = {link.partition("#")[2] for link in page.links}
     assert set(documented_names()) - linked == set()
@@ -155,7 +155,7 @@ def test_chapters_link_to_the_reference(site):
     chapter = (site / "chapters" / "05_masks.html").read_text(encoding="utf-8")
     for name in ("masked_softmax", "causal_mask", "reach_matrix"):
         link = f'href="../reference/attention.html#attention_core.{name}"'
-        assert f"{link} title" in chapter or link in chapter, name
+        assert link in chapter, name
     assert "In the reference: <a" in chapter
 
 

@@ -25,7 +25,7 @@ def test_each_shape_has_its_own_line():
     ]  # fmt: skip
 
 
-def test_a_shape_without_a_name_and_code_inside_one():
+def test_a_shape_may_lack_a_name_and_hold_inline_code():
     made = docstrings.as_rest(["Shape:", "    (..., L) -> (..., L), with ``f(a, b)``"])
     assert made[1] == "    ``(..., L)`` → ``(..., L)``, with ``f(a, b)``"
 
@@ -172,7 +172,7 @@ class Site:
         time.sleep(0.01)
         source, out = str(self.source), str(self.out)
         read, written = set(), set()
-        with docutils_namespace():  # what it registers ends with it
+        with docutils_namespace():  # drops afterwards what Sphinx registers
             app = Sphinx(source, source, out, f"{out}/doctrees", "html", status=None, warning=None)
             app.connect("doctree-read", lambda app, _: read.add(app.env.docname))
             app.connect("doctree-resolved", lambda _app, _tree, name: written.add(name))
@@ -266,6 +266,6 @@ def test_a_page_is_described_by_its_first_sentences():
     assert 'content="First."' in long
 
 
-def test_a_fold_in_the_list_of_pages_has_a_name():
+def test_the_toggle_in_the_list_of_pages_has_an_accessible_name():
     made = finished('<details><summary><span class="toctree-toggle"></span></summary></details>')
     assert '<summary aria-label="Its pages">' in made

@@ -1,4 +1,4 @@
-"""Each rewriting of the theme's HTML stops the build once it no longer finds its place."""
+"""Each rewriting of the theme's HTML stops the build when its pattern no longer matches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_all_rewritings_match_the_html_of_the_theme(written):
     finished = {path: path.read_bytes() for path in written.glob("*.html")}
     for text in finished.values():
         assert text.count(scripts.STORAGE.encode()) == 1
-    # A second time nothing is missing, and nothing changes but the page that Sphinx always writes.
+    # A second pass finds every pattern, and changes only the page that Sphinx always writes.
     pages.finish_site(written)
     for path, text in finished.items():
         assert path.name == "search.html" or path.read_bytes() == text
@@ -62,7 +62,7 @@ def test_a_rewriting_without_any_match_stops_the_build(written, step):
     change(written, step.pattern, "")
     with pytest.raises(ExtensionError, match=re.escape(f"{step.name!r} finds nothing in ")):
         pages.finish_site(written)
-    # The next build, which writes no page anew, complains as well.
+    # The next build, which writes no page again, fails as well.
     with pytest.raises(ExtensionError, match=re.escape(f"{step.name!r} finds nothing in ")):
         pages.finish_site(written)
 

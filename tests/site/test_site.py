@@ -25,7 +25,7 @@ PLAIN_LIMIT, CHAPTER_LIMIT, REQUEST_LIMIT = 180_000, 340_000, 30
 @pytest.fixture(scope="session")
 def pages(site: Path) -> list[checks.Page]:
     found = checks.pages_of(site)
-    assert len(found) >= 3, "the site has hardly any pages"
+    assert len(found) >= 3, f"the site has only {len(found)} pages"
     return found
 
 
@@ -34,7 +34,7 @@ def report(pages: list[checks.Page], check) -> None:
     assert not problems, "\n".join(f"{name}: {p}" for name, ps in problems.items() for p in ps)
 
 
-# --- what stands in the files -----------------------------------------------------------------
+# --- the built files --------------------------------------------------------------------------
 
 
 def test_nothing_comes_from_another_host(site, pages):
@@ -67,15 +67,15 @@ def test_citations_have_the_numbers_of_the_bibliography(pages):
     assert sum(page.text.count('class="bibtex-citation"') for page in pages) > 50
 
 
-def test_pages_say_their_language(pages):
+def test_pages_declare_their_language(pages):
     report(pages, lambda page: [] if page.language == "en" else [f"lang={page.language}"])
 
 
-def test_tracebacks_stand_only_where_announced(pages):
+def test_tracebacks_appear_only_where_they_are_expected(pages):
     report(pages, lambda page: ["an unannounced traceback"] * page.tracebacks)
 
 
-def test_pages_are_light(pages):
+def test_pages_stay_within_the_limits_of_size_and_requests(pages):
     def heavy(page):
         size, requests = checks.weight(page)
         # The search page carries the words of the whole book.
@@ -191,7 +191,7 @@ def test_pages_work_in_a_browser(site, pages, browser, address):
     assert not problems, "\n".join(problems)
 
 
-def test_pages_work_from_a_folder(site, pages, browser):
+def test_pages_work_when_opened_as_files(site, pages, browser):
     problems = []
     for page in pages:
         found = visit(browser, page.path.as_uri(), width=WIDE, thorough=False)
@@ -211,7 +211,7 @@ def test_pages_can_be_read_without_javascript(pages, browser):
 @pytest.mark.parametrize(
     ("words", "title"),
     [
-        # What the glossary knows leads to the section that introduces it.
+        # A term of the glossary leads to the chapter that introduces it.
         ("mask", "5. What may a word look at?"),
         ("softmax", "1. What does X·Xᵀ mean?"),
         ("beam search", "10. Can it learn to translate?"),

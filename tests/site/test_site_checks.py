@@ -1,4 +1,4 @@
-"""The checks of the site, checked: each is shown a fault that it must find."""
+"""Tests of the checks of the site: each must find the faults that it is shown."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ GOOD_IMAGE = '<img src="a.png" alt="A heat map of six by six weights" width="200
         "<script>const thebe_selector = 1</script>",
     ],
 )
-def test_other_hosts_are_seen(page, tmp_path, fault):
+def test_other_hosts_are_found(page, tmp_path, fault):
     assert checks.other_hosts(page(fault), tmp_path)
 
 
-def test_other_hosts_in_stylesheets_are_seen(page, tmp_path):
+def test_other_hosts_in_stylesheets_are_found(page, tmp_path):
     (tmp_path / "a.css").write_text('@import "https://example.org/b.css";', encoding="utf-8")
     assert checks.other_hosts(page(GOOD_IMAGE), tmp_path)
 
@@ -67,7 +67,7 @@ def test_other_hosts_in_stylesheets_are_seen(page, tmp_path):
 @pytest.mark.parametrize(
     "address", ["missing.html", "#nowhere", "index.html#nowhere", "../../x", "b.png"]
 )
-def test_broken_addresses_are_seen(page, tmp_path, address):
+def test_broken_addresses_are_found(page, tmp_path, address):
     ids = {(tmp_path / "index.html").resolve(): {"here"}}
     good = page(
         f'<p id="here"><a href="#here">a</a> <a href="https://example.org">b</a>{GOOD_IMAGE}'
@@ -84,7 +84,7 @@ def test_broken_addresses_are_seen(page, tmp_path, address):
         '<img src="a.png" alt="A heat map of six by six weights">',
     ],
 )
-def test_poor_images_are_seen(page, image):
+def test_poor_images_are_found(page, image):
     assert checks.poor_images(page(GOOD_IMAGE)) == []
     assert checks.poor_images(page(image))
 
@@ -99,13 +99,13 @@ def test_poor_images_are_seen(page, image):
         '<span class="math notranslate">a</span>',
     ],
 )
-def test_raw_latex_is_seen(page, text):
+def test_raw_latex_is_found(page, text):
     good = '<span class="math notranslate"><math><mi>a</mi></math></span> <code>$a$ \\n</code>'
     assert checks.raw_latex(page(good)) == []
     assert checks.raw_latex(page(f"<p>{text}</p>"))
 
 
-def test_a_stale_citation_is_seen(page):
+def test_a_stale_citation_is_found(page):
     label = '<span class="fn-bracket">[</span><a role="doc-backlink" href="#id2">7</a>'
     listed = page(
         f'<div class="citation" id="id1">\n<span class="label">{label}</span></div>',
@@ -116,7 +116,7 @@ def test_a_stale_citation_is_seen(page):
         assert len(checks.stale_citations([page(f"[{link}]"), listed])) == problems
 
 
-def test_repeated_ids_and_tracebacks_are_seen(page):
+def test_repeated_ids_and_unexpected_tracebacks_are_found(page):
     assert checks.repeated_ids(page('<p id="a"><p id="a">')) == ["a"]
     output = "<pre>Traceback (most recent call last)</pre>"
     assert page(f'<div class="cell">{output}</div>').tracebacks == 1
@@ -182,7 +182,7 @@ def test_the_front_page_says_its_title_once():
     assert "<title>B &#8212; A</title>" in finish(page, lambda _: (1, 1), "index")
 
 
-def test_image_size(tmp_path):
+def test_the_size_of_png_and_svg_images_is_read(tmp_path):
     (tmp_path / "a.png").write_bytes(png(40, 30))
     assert image_size(tmp_path / "a.png") == (40, 30)
     (tmp_path / "a.svg").write_text('<svg width="40pt" height="30.4pt">', encoding="utf-8")
@@ -191,7 +191,7 @@ def test_image_size(tmp_path):
 
 @pytest.fixture
 def build(tmp_path):
-    """Build a page of a tiny book strictly; what Sphinx says."""
+    """Return a function that builds a book of one page strictly, and returns the finished run."""
     (tmp_path / "conf.py").write_text(
         "extensions = ['myst_parser', 'booksite.mathml']\n"
         "myst_enable_extensions = ['dollarmath']\nhtml_math_renderer = 'mathml'\n",
@@ -250,20 +250,20 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_the_browser_sees_faults(page, browser, kind):
+def test_the_browser_check_finds_each_fault(page, browser, kind):
     made = page(f"<main><h1>A page</h1>{FAULTS[kind]}</main>")
     found = visit(browser, made.path.as_uri(), width=WIDE)
     assert any(problem.startswith(kind) for problem in found), found
 
 
-def test_the_browser_passes_a_good_page(page, browser):
+def test_the_browser_check_passes_a_good_page(page, browser):
     article = f"<article><p>{'Some words. ' * 9}</p>{GOOD_IMAGE}</article>"
     made = page(f"<main><h1>A page</h1>{article}</main>")
     assert visit(browser, made.path.as_uri(), width=PHONE) == []
     assert without_scripts(browser, made.path.as_uri()) == []
 
 
-def test_a_page_that_needs_scripts_is_seen(page, browser):
+def test_a_page_that_needs_scripts_is_found(page, browser):
     script = '<script>a.textContent = "Some words. ".repeat(9)</script>'
     made = page(f'<article id="a"></article>{script}')
     assert without_scripts(browser, made.path.as_uri())

@@ -49,12 +49,12 @@ def drawn(latex: str, *, display: bool = True) -> str:
         (r"\text{早上好}", "<mtext>早上好</mtext>"),
     ],
 )
-def test_constructs(latex, part):
+def test_a_construct_is_translated_to_mathml(latex, part):
     assert part in drawn(latex)
 
 
 @pytest.mark.parametrize("name", ["aligned", "align", "align*", "split"])
-def test_aligned_rows(name):
+def test_aligned_rows_become_a_table_with_right_and_left_cells(name):
     table = drawn(rf"\begin{{{name}}} a &= b \\ c &= d \end{{{name}}}")
     assert table.count("<mtr>") == 2
     assert table.count('<mtd class="right">') == table.count('<mtd class="left">') == 2

@@ -1,4 +1,4 @@
-"""A browser that keeps nothing: side bar, theme switch and search work, and nothing is remembered.
+"""A browser without storage: side bar, theme switch and search work, and nothing is kept.
 
 Storage is blocked in two ways: by a sandboxed frame, whose scripts meet a SecurityError at
 ``localStorage`` and ``sessionStorage``, and by a browser without ``localStorage``.
@@ -14,7 +14,7 @@ THEME = "document.documentElement.dataset.theme"
 
 
 @pytest.fixture(scope="module")
-def forgetful(browser):
+def browser_without_storage(browser):
     with second_browser(browser, "--disable-local-storage") as running:
         yield running
 
@@ -26,9 +26,9 @@ def width(request):
 
 @pytest.fixture(params=["sandboxed frame", "no local storage"])
 def opened(request, width, browser, address):
-    """Open a page without storage: the tab, its frame, and how to load the frame anew."""
+    """Return a tab without storage, and a function that loads a page in it and gives its frame."""
     framed = request.param == "sandboxed frame"
-    running = browser if framed else request.getfixturevalue("forgetful")
+    running = browser if framed else request.getfixturevalue("browser_without_storage")
     context = running.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
     tab = context.new_page()
     tab.set_default_timeout(5000)
@@ -56,7 +56,7 @@ def opened(request, width, browser, address):
 
 def test_storage_is_blocked(opened):
     _, load = opened
-    # The stand-in is no Storage; that of a browser that keeps things is.
+    # The stand-in that the page puts there is not an instance of Storage; the real one is.
     assert not load(PAGE).evaluate("localStorage instanceof Storage")
 
 
@@ -73,7 +73,7 @@ def test_side_bar_opens_without_storage(opened, width):
         dialog.locator("nav.bd-links").wait_for(state="visible")
 
 
-def test_theme_switch_works_without_storage_and_is_forgotten(opened):
+def test_theme_switch_works_without_storage_and_the_choice_is_not_kept(opened):
     _, load = opened
     frame = load(PAGE)
     first = frame.evaluate(THEME)
@@ -97,7 +97,7 @@ def test_search_finds_pages_without_storage(opened, way, width):
             frame.locator(".primary-toggle").locator("visible=true").click()
         frame.locator(way).first.click()
     else:
-        frame.locator("article h1").click()  # the keyboard is the frame's
+        frame.locator("article h1").click()  # so that the frame has the keyboard focus
         tab.keyboard.press(way)
     field = frame.locator("#pst-search-dialog input")
     field.wait_for(state="visible")
@@ -107,11 +107,11 @@ def test_search_finds_pages_without_storage(opened, way, width):
     first = frame.locator("#search-results ul.search li").first
     first.wait_for()
     assert first.locator("a").first.inner_text() == "1. What does X·Xᵀ mean?"
-    # Why it was found, or what the page is about.
+    # The words around the match, or the description of the page.
     first.locator("p.context:not(:empty)").wait_for()
 
 
-def test_search_from_a_folder_says_what_a_page_is_about(site, browser):
+def test_search_on_pages_opened_as_files_shows_their_descriptions(site, browser):
     tab = browser.new_page()
     tab.set_default_timeout(5000)
     problems: list[str] = []

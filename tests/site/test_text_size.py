@@ -1,11 +1,11 @@
-"""Readers with larger text, or without MathML: nothing is cut off, and nothing reads wrongly."""
+"""Larger text cuts nothing off, and without MathML formulas are shown as LaTeX."""
 
 from __future__ import annotations
 
 import pytest
 from site_browser import NARROW, PHONE, WIDE, second_browser
 
-# A formula in a line that is cut at the edge of its box, where nobody can scroll to the rest.
+# An inline formula that is cut off at the edge of its box and cannot be scrolled.
 _CUT = """() => [...document.querySelectorAll('article math')]
   .filter(math => {
     const box = math.closest('span.math');
@@ -43,7 +43,7 @@ def test_larger_text_fits_the_page_and_no_formula_is_cut(site, browser, size, wi
     assert not problems, "\n".join(problems)
 
 
-# What a browser without MathML does with its elements: boxes in a line, and no fractions.
+# A browser without MathML lays its elements out inline, without fractions and roots.
 _NO_MATHML = """
   const sheet = new CSSStyleSheet();
   sheet.replaceSync("math, math * { display: inline !important }");
