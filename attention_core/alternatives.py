@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core import _checks, _precision
+from attention_core import _checks, _options, _precision
 from attention_core.functional import masked_softmax, scaled_dot_product_attention
 
 KINDS = ("self-attention", "recurrent", "convolutional", "restricted")
@@ -44,7 +44,7 @@ def local_attention(q: Tensor, k: Tensor, v: Tensor, radius: int) -> Tensor:
     """
     for name, x in (("q", q), ("k", k), ("v", v)):
         _checks.check_floating(name, x, min_dim=2)
-    radius = _checks.check_count("radius", radius, minimum=0)
+    radius = _options.check_count("radius", radius, minimum=0)
     if q.shape[-2:] != k.shape[-2:] or k.shape[-2] != v.shape[-2]:
         raise ValueError(
             "q, k and v must have the same length, and q and k the same width, "
@@ -89,7 +89,7 @@ def layer_operations(kind: str, n: int, d: int, *, kernel: int = 3, radius: int 
     [6000000, 6000000]
     """
     n, kernel, radius = _check_kind(kind, n, kernel, radius)
-    d = _checks.check_count("d", d, minimum=1)
+    d = _options.check_count("d", d, minimum=1)
     return {
         "self-attention": 4 * n * d**2 + 2 * n**2 * d,
         "recurrent": 6 * n * d**2,
@@ -124,10 +124,10 @@ def path_length(
     5
     """
     n, kernel, radius = _check_kind(kind, n, kernel, radius)
-    _checks.check_flag("dilated", dilated)
+    _options.check_flag("dilated", dilated)
     if kernel < 3 or kernel % 2 == 0:
         raise ValueError(f"kernel must be odd and at least 3, got {kernel}")
-    _checks.check_count("radius", radius, minimum=1)
+    _options.check_count("radius", radius, minimum=1)
     if kind == "self-attention":
         return 1
     if kind == "recurrent":
@@ -145,7 +145,7 @@ def _check_kind(kind: str, n: int, kernel: int, radius: int) -> tuple[int, int, 
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     return (
-        _checks.check_count("n", n, minimum=1),
-        _checks.check_count("kernel", kernel, minimum=1),
-        _checks.check_count("radius", radius, minimum=0),
+        _options.check_count("n", n, minimum=1),
+        _options.check_count("kernel", kernel, minimum=1),
+        _options.check_count("radius", radius, minimum=0),
     )

@@ -6,7 +6,7 @@ The modules only pass a mask on: `MultiHeadAttention` to its attention function,
 
 from torch import Tensor, nn
 
-from attention_core import _checks
+from attention_core import _checks, _options
 from attention_core.cache import KeyValueCache
 from attention_core.functional import (
     AttentionFunction,
@@ -60,12 +60,12 @@ class MultiHeadAttention(nn.Module):
         attention: AttentionFunction = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
-        d_model = _checks.check_count("d_model", d_model, minimum=1)
-        _checks.check_flag("bias", bias)
-        _checks.check_callable("attention", attention)
+        d_model = _options.check_count("d_model", d_model, minimum=1)
+        _options.check_flag("bias", bias)
+        _options.check_callable("attention", attention)
         self.d_model = d_model
-        self.num_heads = _checks.check_heads("d_model", d_model, num_heads)
-        self.dropout = _checks.check_probability("dropout", dropout)
+        self.num_heads = _options.check_heads("d_model", d_model, num_heads)
+        self.dropout = _options.check_probability("dropout", dropout)
         self.attention = attention
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
         self.k_proj = nn.Linear(d_model, d_model, bias=bias)
@@ -143,9 +143,9 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, d_query: int, d_key: int, d_hidden: int) -> None:
         super().__init__()
-        self.d_query = d_query = _checks.check_count("d_query", d_query, minimum=1)
-        self.d_key = d_key = _checks.check_count("d_key", d_key, minimum=1)
-        d_hidden = _checks.check_count("d_hidden", d_hidden, minimum=1)
+        self.d_query = d_query = _options.check_count("d_query", d_query, minimum=1)
+        self.d_key = d_key = _options.check_count("d_key", d_key, minimum=1)
+        d_hidden = _options.check_count("d_hidden", d_hidden, minimum=1)
         self.q_proj = nn.Linear(d_query, d_hidden, bias=False)
         self.k_proj = nn.Linear(d_key, d_hidden, bias=False)
         self.score = nn.Linear(d_hidden, 1, bias=False)

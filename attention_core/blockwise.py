@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core import _checks, _precision
+from attention_core import _checks, _options, _precision
 from attention_core.functional import _scores
 
 
@@ -152,8 +152,8 @@ def blockwise_attention(
     torch.Size([2, 3, 11])
     """
     scores_shape = _checks.check_attention(q, k, v, mask)
-    block_size = _checks.check_count("block_size", block_size, minimum=1)
-    if _checks.check_probability("dropout_p", dropout_p) != 0.0:
+    block_size = _options.check_count("block_size", block_size, minimum=1)
+    if _options.check_probability("dropout_p", dropout_p) != 0.0:
         raise ValueError(
             f"dropout_p must be 0, since blocks keep no weights to drop, got {dropout_p}"
         )

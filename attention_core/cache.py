@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention_core import _checks
+from attention_core import _checks, _options
 
 Pair = tuple[Tensor, Tensor]
 
@@ -93,7 +93,7 @@ class DecoderCache:
     """
 
     def __init__(self, num_layers: int) -> None:
-        _checks.check_count("num_layers", num_layers, minimum=1)
+        _options.check_count("num_layers", num_layers, minimum=1)
         self.layers = [LayerCache() for _ in range(num_layers)]
         self.mask: Tensor | None = None  # (B, 1, 1, length)
 

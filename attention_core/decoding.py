@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attention_core import _checks
+from attention_core import _options
 from attention_core._embedding import to_int64
 from attention_core.masks import padding_mask
 
@@ -107,7 +107,7 @@ def normalised_score(log_probability: float, length: int, alpha: float) -> float
     >>> normalised_score(-1.0, 2, alpha=1.0)  # doctest: +ELLIPSIS
     -0.857142...
     """
-    _checks.check_count("length", length, minimum=0)
+    _options.check_count("length", length, minimum=0)
     return log_probability / _length_factor("alpha", alpha, length)
 
 
@@ -176,7 +176,7 @@ def beam_search(
     torch.Size([2, 0])
     """
     ids, dtype = _check_arguments(model, src, bos_id, eos_id, max_len)
-    _checks.check_count("beam_size", beam_size, minimum=1)
+    _options.check_count("beam_size", beam_size, minimum=1)
     _check_number("patience", patience)
     if not patience > 0.0:
         raise ValueError(f"patience must be above 0, got {patience}")
@@ -302,10 +302,10 @@ def _check_arguments(
     An 8- or 16-bit dtype of the source could be too small for the target's ids.
     """
     ids = to_int64("src", src)
-    _checks.check_count("bos_id", bos_id, minimum=0)
+    _options.check_count("bos_id", bos_id, minimum=0)
     if eos_id is not None:
-        _checks.check_count("eos_id", eos_id, minimum=0)
-    _checks.check_count("max_len", max_len, minimum=0)
+        _options.check_count("eos_id", eos_id, minimum=0)
+    _options.check_count("max_len", max_len, minimum=0)
     size = getattr(model.config, "tgt_vocab_size", None)
     if size is not None:
         _check_vocabulary(size, bos_id, eos_id)

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core import _checks, _precision
+from attention_core import _checks, _options, _precision
 
 
 class AttentionFunction(Protocol):
@@ -169,7 +169,7 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(q, k, v).shape
     torch.Size([2, 3, 11])
     """
-    _checks.check_probability("dropout_p", dropout_p)
+    _options.check_probability("dropout_p", dropout_p)
     _checks.check_attention(q, k, v, mask)
     if _precision.autocast_dtype(q) is not None:
         attend = scaled_dot_product_attention
@@ -207,7 +207,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
               [6., 7.]]]])
     """
     _checks.check_floating("x", x)
-    num_heads = _checks.check_heads("d_model", x.shape[-1], num_heads)
+    num_heads = _options.check_heads("d_model", x.shape[-1], num_heads)
     # A reshape straight to (..., H, L, d_k) has the right shape and the wrong contents: it
     # mixes tokens. The width must be cut first, and only then the axes exchanged.
     *batch, d_model = x.shape

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from attention_core import _checks, _precision
+from attention_core import _checks, _options, _precision
 from attention_core.attention import MultiHeadAttention
 from attention_core.cache import LayerCache
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
@@ -39,9 +39,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        d_model = _checks.check_count("d_model", d_model, minimum=1)
-        d_ff = _checks.check_count("d_ff", d_ff, minimum=1)
-        dropout = _checks.check_probability("dropout", dropout)
+        d_model = _options.check_count("d_model", d_model, minimum=1)
+        d_ff = _options.check_count("d_ff", d_ff, minimum=1)
+        dropout = _options.check_probability("dropout", dropout)
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
@@ -86,8 +86,8 @@ class LayerNorm(nn.Module):
 
     def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
         super().__init__()
-        d_model = _checks.check_count("d_model", d_model, minimum=1)
-        self.eps = _checks.check_positive("eps", eps)
+        d_model = _options.check_count("d_model", d_model, minimum=1)
+        self.eps = _options.check_positive("eps", eps)
         self.weight = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
@@ -108,8 +108,8 @@ class _Residual(nn.Module):
 
     def __init__(self, dropout: float, norm_first: bool) -> None:
         super().__init__()
-        dropout = _checks.check_probability("dropout", dropout)
-        self.norm_first = _checks.check_flag("norm_first", norm_first)
+        dropout = _options.check_probability("dropout", dropout)
+        self.norm_first = _options.check_flag("norm_first", norm_first)
         self.dropout = nn.Dropout(dropout)
 
     def add(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -138,7 +138,7 @@ class _Layer(_Residual):
         norm: Callable[[int], nn.Module] = LayerNorm,
     ) -> None:
         super().__init__(dropout, norm_first)
-        _checks.check_callable("norm", norm)
+        _options.check_callable("norm", norm)
         options: Any = {"dropout": dropout, "attention": attention}
         # The order of the parts fixes the order of the state dict and of the random numbers.
         self.self_attention = MultiHeadAttention(d_model, num_heads, **options)

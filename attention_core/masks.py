@@ -8,7 +8,7 @@ pass ``~mask``.
 import torch
 from torch import Tensor
 
-from attention_core import _checks
+from attention_core import _checks, _options
 
 
 def causal_mask(length: int, *, device: torch.device | str | None = None) -> Tensor:
@@ -32,7 +32,7 @@ def causal_mask(length: int, *, device: torch.device | str | None = None) -> Ten
             [ True,  True, False],
             [ True,  True,  True]])
     """
-    length = _checks.check_count("length", length, minimum=0)
+    length = _options.check_count("length", length, minimum=0)
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
@@ -59,7 +59,7 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     tensor([[[[ True,  True, False]]]])
     """
     _checks.check_ids("ids", ids)
-    pad_id = _checks.check_int("pad_id", pad_id)
+    pad_id = _options.check_int("pad_id", pad_id)
     return ~has_id(ids, pad_id)[:, None, None, :]
 
 

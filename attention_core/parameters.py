@@ -1,6 +1,6 @@
 """The number of parameters of a Transformer, by formula; tests compare with ``numel()``."""
 
-from attention_core import _checks
+from attention_core import _options
 from attention_core.transformer import TransformerConfig
 
 
@@ -15,7 +15,7 @@ def attention_parameters(d_model: int) -> int:
     >>> attention_parameters(512)
     1050624
     """
-    _checks.check_count("d_model", d_model, minimum=1)
+    _options.check_count("d_model", d_model, minimum=1)
     return 4 * d_model**2 + 4 * d_model
 
 
@@ -28,8 +28,8 @@ def feed_forward_parameters(d_model: int, d_ff: int) -> int:
     >>> feed_forward_parameters(512, 2048)
     2099712
     """
-    _checks.check_count("d_model", d_model, minimum=1)
-    _checks.check_count("d_ff", d_ff, minimum=1)
+    _options.check_count("d_model", d_model, minimum=1)
+    _options.check_count("d_ff", d_ff, minimum=1)
     return 2 * d_model * d_ff + d_ff + d_model
 
 

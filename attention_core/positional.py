@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attention_core import _checks
+from attention_core import _checks, _options
 
 
 def _frequencies(d_model: int, base: float) -> Tensor:
@@ -69,8 +69,8 @@ def sinusoidal_encoding(
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    _checks.check_count("max_len", max_len, minimum=0)
-    _checks.check_count("d_model", d_model, minimum=1)
+    _options.check_count("max_len", max_len, minimum=0)
+    _options.check_count("d_model", d_model, minimum=1)
     positions = torch.arange(max_len, dtype=torch.float64, device="cpu")
     angles = positions[:, None] * _frequencies(d_model, base)
     table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, :d_model]
@@ -110,7 +110,7 @@ def sinusoidal_shift(
     >>> torch.allclose(table[2] @ sinusoidal_shift(5, 4), table[7], atol=1e-6)
     True
     """
-    _checks.check_count("d_model", d_model, minimum=2)
+    _options.check_count("d_model", d_model, minimum=2)
     if d_model % 2:
         raise ValueError(f"d_model must be even for a rotation, got {d_model}")
     if isinstance(offset, bool) or not isinstance(offset, int):
@@ -130,9 +130,9 @@ class _Positions(nn.Module):
 
     def __init__(self, d_model: int, *, max_len: int, dropout: float) -> None:
         super().__init__()
-        _checks.check_count("d_model", d_model, minimum=1)
-        _checks.check_count("max_len", max_len, minimum=1)
-        _checks.check_probability("dropout", dropout)
+        _options.check_count("d_model", d_model, minimum=1)
+        _options.check_count("max_len", max_len, minimum=1)
+        _options.check_probability("dropout", dropout)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attention_core import _checks
+from attention_core import _checks, _options
 from attention_core._embedding import embed, to_int64
 from attention_core.attention import AdditiveAttention
 from attention_core.masks import padding_mask
@@ -56,12 +56,14 @@ class RecurrentConfig:
 
     def __post_init__(self) -> None:
         sizes = ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "max_len")
-        counts = {name: _checks.check_count(name, getattr(self, name), minimum=1) for name in sizes}
-        _checks.set_checked(
+        counts = {
+            name: _options.check_count(name, getattr(self, name), minimum=1) for name in sizes
+        }
+        _options.set_checked(
             self,
             **counts,
-            dropout=_checks.check_probability("dropout", self.dropout),
-            pad_id=_checks.check_pad_id(
+            dropout=_options.check_probability("dropout", self.dropout),
+            pad_id=_options.check_pad_id(
                 self.pad_id, counts["src_vocab_size"], counts["tgt_vocab_size"]
             ),
         )
@@ -215,7 +217,7 @@ class RecurrentTranslator(nn.Module):
                 RecurrentCache
         """
         if cache is not None:
-            _checks.check_kind("cache", cache, RecurrentCache)
+            _options.check_kind("cache", cache, RecurrentCache)
         tgt = self._check_ids("tgt", tgt, cache.length if cache else 0)
         self._check_memory(tgt, memory)
         B, L = tgt.shape

@@ -19,7 +19,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-from attention_core import _checks
+from attention_core import _options
 from attention_core._arguments import count, device_name, share
 from attention_core.dates import SOURCE, TARGET, DateBatches
 from attention_core.distributed import processes
@@ -155,7 +155,7 @@ def learning_rate(step: int, d_model: int, steps: int) -> float:
     >>> f"{learning_rate(1000, 64, 2000) / warmup_rate(1000, 64, WARMUP):.4f}"
     '0.5005'
     """
-    _checks.check_count("steps", steps, minimum=1)
+    _options.check_count("steps", steps, minimum=1)
     rate = warmup_rate(step, d_model, WARMUP)
     if step > steps:
         raise ValueError(f"step must be at most steps={steps}, got {step}")

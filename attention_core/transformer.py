@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from attention_core import _checks
+from attention_core import _checks, _options
 from attention_core._embedding import embed, to_int64
 from attention_core.cache import DecoderCache
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
@@ -55,18 +55,20 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         sizes = ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "d_ff", "max_len")
-        counts = {name: _checks.check_count(name, getattr(self, name), minimum=1) for name in sizes}
-        _checks.set_checked(
+        counts = {
+            name: _options.check_count(name, getattr(self, name), minimum=1) for name in sizes
+        }
+        _options.set_checked(
             self,
             **counts,
-            num_heads=_checks.check_heads("d_model", counts["d_model"], self.num_heads),
-            dropout=_checks.check_probability("dropout", self.dropout),
-            pad_id=_checks.check_pad_id(
+            num_heads=_options.check_heads("d_model", counts["d_model"], self.num_heads),
+            dropout=_options.check_probability("dropout", self.dropout),
+            pad_id=_options.check_pad_id(
                 self.pad_id, counts["src_vocab_size"], counts["tgt_vocab_size"]
             ),
         )
         for name in ("norm_first", "tie_embeddings"):
-            _checks.check_flag(name, getattr(self, name))
+            _options.check_flag(name, getattr(self, name))
         if self.tie_embeddings and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
                 "tie_embeddings needs one vocabulary for both languages, got "
@@ -267,7 +269,7 @@ class Transformer(nn.Module):
         """
         tgt = to_int64("tgt", tgt)
         if cache is not None:
-            _checks.check_kind("cache", cache, DecoderCache)
+            _options.check_kind("cache", cache, DecoderCache)
         _checks.check_memory(tgt, memory, self.config.d_model)
         offset, length = (cache.length if cache else 0), tgt.shape[1]
         x = self._embed(self.tgt_embedding, tgt, offset)

@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Generator, Tensor
 
-from attention_core import _checks
+from attention_core import _options
 from attention_core.dates.forms import (
     DAY_FORMS,
     FIRST,
@@ -83,7 +83,7 @@ def examples(
     ['13 June 2048; 10 June 1927', '1926-07-02; the 4th of November 1995']
     """
     parts = _check_choice(split, forms, parts)
-    number = _checks.check_count("number", number, minimum=0)
+    number = _options.check_count("number", number, minimum=0)
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
     # Python draws single numbers far faster than torch, so torch gives only the seed.
@@ -104,9 +104,9 @@ def _check_choice(
         if not parts:
             raise ValueError("parts must hold at least one number, got none")
         return tuple(
-            _checks.check_count(f"parts[{n}]", count, minimum=1) for n, count in enumerate(parts)
+            _options.check_count(f"parts[{n}]", count, minimum=1) for n, count in enumerate(parts)
         )
-    return _checks.check_count("parts", parts, minimum=1)
+    return _options.check_count("parts", parts, minimum=1)
 
 
 def _examples(
@@ -221,14 +221,14 @@ class DateBatches:
         parts: int | Sequence[int] = 1,
     ) -> None:
         self.parts = _check_choice(split, forms, parts)
-        self.batch_size = _checks.check_count("batch_size", batch_size, minimum=1)
-        self.seed = _checks.check_count("seed", seed, minimum=0)
-        self.pool = _checks.check_count("pool", pool, minimum=1)
+        self.batch_size = _options.check_count("batch_size", batch_size, minimum=1)
+        self.seed = _options.check_count("seed", seed, minimum=0)
+        self.pool = _options.check_count("pool", pool, minimum=1)
         self.split, self.forms = split, tuple(forms)
         self._made: tuple[int, list[list[Example]]] = (-1, [])  # the latest pool
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
-        step = _checks.check_count("step", step, minimum=0)
+        step = _options.check_count("step", step, minimum=0)
         number, place = divmod(step, self.pool)
         if self._made[0] != number:
             self._made = (number, self._make(number))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from attention_core import _checks
+from attention_core import _options
 
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 
@@ -27,7 +27,7 @@ def chinese_number(number: int) -> str:
     >>> [chinese_number(n) for n in (3, 10, 11, 20, 29)]
     ['三', '十', '十一', '二十', '二十九']
     """
-    number = _checks.check_count("number", number, minimum=1)
+    number = _options.check_count("number", number, minimum=1)
     if number > 99:
         raise ValueError(f"number must be at most 99, got {number}")
     tens, ones = divmod(number, 10)

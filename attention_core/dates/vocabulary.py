@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from torch import Tensor
 
-from attention_core import _checks
+from attention_core import _checks, _options
 
 
 class Vocabulary:
@@ -76,7 +76,7 @@ class Vocabulary:
             raise TypeError(f"ids must be a list of ids, got {type(ids).__name__} {ids!r}")
         text = ""
         for n in ids:
-            _checks.check_count("an id", n, minimum=0)
+            _options.check_count("an id", n, minimum=0)
             if n >= len(self):
                 raise ValueError(f"an id must be below {len(self)}, got {n}")
             if n == self.EOS:

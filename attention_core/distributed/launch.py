@@ -23,7 +23,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from attention_core import _checks
+from attention_core import _options
 
 
 def processes() -> tuple[int, int]:
@@ -64,7 +64,7 @@ def run_processes(
     [(0, 2), (1, 2)]
     """
     _check_importable(function)
-    _checks.check_count("number", number, minimum=1)
+    _options.check_count("number", number, minimum=1)
     if not timeout > 0.0:
         raise ValueError(f"timeout must be above 0 seconds, got {timeout}")
     call = pickle.dumps((torch.get_default_dtype(), timeout, function, args))

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from attention_core import _checks
+from attention_core import _checks, _options
 from attention_core.distributed.launch import processes
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
 from attention_core.training.files import other_file, read_saved, write_whole
@@ -138,7 +138,7 @@ def save_training(
     >>> load_training(path, model, torch.optim.Adam(model.parameters()))
     5
     """
-    _checks.check_count("step", step, minimum=0)
+    _options.check_count("step", step, minimum=0)
     _check_names("save_training", extras, ("optimizer_kind", "random"))
     rank, number = processes()
     random: list[Any] = [None] * number

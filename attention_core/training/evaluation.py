@@ -7,7 +7,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from attention_core import _checks
+from attention_core import _options
 from attention_core.decoding import Translator, greedy_decode
 from attention_core.masks import has_id
 from attention_core.training.loop import check_pair
@@ -110,8 +110,8 @@ def evaluate(
 
 def _check_targets(tgt: Tensor, real: Tensor, bos_id: int, eos_id: int) -> Tensor:
     """Check that every target is BOS, tokens, EOS, padding; return where EOS is the label."""
-    _checks.check_int("bos_id", bos_id)
-    _checks.check_int("eos_id", eos_id)
+    _options.check_int("bos_id", bos_id)
+    _options.check_int("eos_id", eos_id)
     is_end = has_id(tgt[:, 1:], eos_id)
     until_end = is_end.cumsum(dim=1) - is_end.int() == 0
     good = has_id(tgt[:, 0], bos_id) & (is_end.sum(dim=1) == 1)

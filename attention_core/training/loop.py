@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from attention_core import _checks
+from attention_core import _checks, _options
 from attention_core.distributed.launch import processes
 from attention_core.masks import has_id
 from attention_core.training.objective import sequence_loss, shift_targets
@@ -90,8 +90,8 @@ def fit(
     >>> len(losses), losses[8] < losses[0]
     (9, True)
     """
-    start = _checks.check_count("start", start, minimum=0)
-    steps = _checks.check_count("steps", steps, minimum=start)
+    start = _options.check_count("start", start, minimum=0)
+    steps = _options.check_count("steps", steps, minimum=start)
     _check_batches(batches, start, steps)
     if clip is not None and not clip > 0.0:
         raise ValueError(f"clip must be above 0, or None for no limit, got {clip}")

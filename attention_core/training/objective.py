@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention_core import _checks
+from attention_core import _checks, _options
 from attention_core.masks import has_id
 
 
@@ -58,8 +58,8 @@ def sequence_loss(
     """
     _checks.check_floating("logits", logits, min_dim=3)
     _checks.check_ids("targets", targets)
-    pad_id = _checks.check_int("pad_id", pad_id)
-    _checks.check_probability("label_smoothing", label_smoothing)
+    pad_id = _options.check_int("pad_id", pad_id)
+    _options.check_probability("label_smoothing", label_smoothing)
     if logits.shape[:-1] != targets.shape:
         raise ValueError(
             "logits must have shape (B, L, V) and targets (B, L), "
@@ -120,7 +120,7 @@ def warmup_rate(step: int, d_model: int, warmup: int) -> float:
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
         try:
-            _checks.check_count(name, value, minimum=1)
+            _options.check_count(name, value, minimum=1)
         except ValueError as error:
             if (name, value) != ("step", 0):
                 raise
