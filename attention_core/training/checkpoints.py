@@ -86,7 +86,7 @@ def _fill(path: str | PathLike[str], model: nn.Module, state: dict[str, Tensor])
     for name, x in state.items():
         there = own.get(names.get(name, ""))
         if isinstance(there, Tensor) and not isinstance(x, Tensor):
-            wrong.append(f"{name} is no tensor but a {type(x).__name__}")
+            wrong.append(f"{name} must be a tensor, got {type(x).__name__}")
         elif isinstance(there, Tensor) and there.shape != x.shape:
             shapes = f"{_checks.shape(x)} instead of {_checks.shape(there)}"
             wrong.append(f"{name} has shape {shapes}")

@@ -123,5 +123,5 @@ def test_a_checkpoint_of_another_shape_is_refused_and_the_model_stays_as_it_was(
 def test_a_number_in_place_of_a_tensor_is_refused(tmp_path):
     state = {**torch.nn.Linear(2, 3).state_dict(), "bias": 5}
     torch.save({"model": state, "extras": {}}, tmp_path / "model.pt")
-    with pytest.raises(ValueError, match="where bias is no tensor but a int"):
+    with pytest.raises(ValueError, match="where bias must be a tensor, got int"):
         load_checkpoint(tmp_path / "model.pt", torch.nn.Linear(2, 3))
