@@ -80,7 +80,7 @@ def test_bad_traits_are_named(call, text):
 
 def test_a_narrower_table_needs_a_pair_that_it_has():
     figure = Positions(pair=3)
-    with pytest.raises(traitlets.TraitError, match="the picked pair"):
+    with pytest.raises(traitlets.TraitError, match=r"greater than 2 \* pair, 6, got 4"):
         figure.d_model = 4
     figure.pair = 1
     figure.d_model = 4
