@@ -1,5 +1,6 @@
-// Which chapters this browser has read to the end: marked in the map of the front page, with
-// the next one named. Nothing leaves the browser; where it keeps nothing, nothing is marked.
+// Mark the chapters that were read to the end in this browser, in the map of the front page, and
+// name the next one. The marks are kept in localStorage and are not sent anywhere. Without it
+// nothing is marked.
 (() => {
   const KEY = "chapters-read";
   const load = () => {
@@ -14,7 +15,7 @@
     try {
       localStorage.setItem(KEY, JSON.stringify([...read].sort()));
     } catch {
-      // A private window: the marks last as long as the page.
+      // No storage, for example in a private window: nothing is kept.
     }
   };
   const name = (url) => new URL(url, location.href).pathname.match(/chapters\/(\w+)\.html$/)?.[1];
@@ -69,7 +70,7 @@
       note.append("Only this browser remembers what you have read. ", forget);
     };
     show();
-    addEventListener("pageshow", show); // back from a chapter
+    addEventListener("pageshow", show); // after the Back button, too
     document
       .querySelector("section#the-map table")
       ?.closest(".pst-scrollable-table-container, table")
