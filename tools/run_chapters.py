@@ -1,9 +1,9 @@
-"""Run chapters and store their outputs in the one normal form.
+"""Run chapters and store their outputs in normal form.
 
     python tools/run_chapters.py [--check] [chapters/NN_topic.ipynb ...]
 
-Without names, all chapters are run. A picture that is drawn again within the tolerance
-keeps its stored bytes, so running an unchanged chapter leaves its file as it is.
+Without names, all chapters are run. If a new picture equals the stored one within the
+tolerance, the stored bytes are kept. So running an unchanged chapter leaves its file as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ChapterError(Exception):
 
 
 class _ThisPython(AsyncKernelManager):
-    """Starts kernels of this very interpreter, whatever is registered as "python3"."""
+    """A kernel manager that starts this interpreter, whatever is registered as "python3"."""
 
     def _kernel_spec_manager_default(self) -> NbvalKernelspecManager:
         return NbvalKernelspecManager()
@@ -45,9 +45,9 @@ def kernel_environment() -> dict[str, str]:
     """Return the environment of a kernel: ours, without variables that change figures.
 
     With MPLBACKEND set, as on many servers, a forgotten open figure would not appear as an
-    output; without it the kernel chooses its own inline backend. Torch's threads sleep while
-    they wait for each other, unless told otherwise: where cores are taken, a chapter whose
-    threads wait by turning takes five times as long.
+    output; without it the kernel chooses its own inline backend. Unless the environment sets
+    OMP_WAIT_POLICY, torch's threads sleep while they wait for each other. With busy waiting, a
+    chapter takes five times as long where other processes use the cores.
     """
     kept = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     return {"OMP_WAIT_POLICY": "PASSIVE", **kept}
@@ -65,8 +65,8 @@ def execute(notebook: NotebookNode, folder: Path) -> list[str]:
         record_timing=False,
     )
     try:
-        # A loop of its own, which ends with the chapter: chapters are run in threads. What
-        # the kernel process itself logs is no output of the chapter.
+        # Each chapter has its own event loop, because chapters run in threads. The log of the
+        # kernel process is not an output of the chapter.
         asyncio.run(client.async_execute(env=kernel_environment(), stderr=subprocess.DEVNULL))
     except CellExecutionError as error:
         place = name_cell(notebook, next(c for c in reversed(notebook.cells) if _errors(c)))
@@ -108,7 +108,7 @@ def keep_stored_pictures(old: NotebookNode, new: NotebookNode) -> None:
 
 def run_chapter(path: Path) -> tuple[str, list[str]]:
     """Return the text for the file of the chapter, and notes for the author."""
-    # Cells get their names first, so that errors and pictures can be told by them.
+    # Cells get their ids first: errors name them, and pictures are matched by them.
     stored = normalise(read(path))
     fresh = nbformat.from_dict(stored)
     for cell in fresh.cells:

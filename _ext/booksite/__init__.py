@@ -1,20 +1,20 @@
-"""Extend Jupyter Book: MathML formulas, small fonts, and pages that load nothing from elsewhere.
+"""Extend Jupyter Book: MathML formulas, small fonts, and pages that load no external files.
 
 ``mathml``       formulas as MathML, translated while the book is built
 ``disclosure``   folded admonitions as <details>, which work without JavaScript
-``pages``        each written page: what it loads, and what a reader's software needs; with
-                 ``rewriting`` (a search and replace that must find its place), ``assets`` (files
-                 of the theme), ``describe`` (first sentences) and ``scripts`` (in the page)
+``pages``        the HTML of written pages: what they load, and accessibility; with
+                 ``rewriting`` (a search and replace that must find a match), ``assets`` (files
+                 of the theme), ``describe`` (descriptions of pages) and ``scripts`` (inline)
 ``live``         live figures: their scripts, on the pages that have them
 ``palette``      the role colours, from the package into formulas and stylesheet
 ``docstrings``   the docstrings of the package, as autodoc wants them
-``links``        links between chapters and reference, both ways; what they know is in ``uses``
-``launch``       buttons that open a chapter elsewhere, where the repository's place is known
+``links``        links between chapters and reference, both ways; ``uses`` collects the names
+``launch``       buttons that open a chapter in Binder or Colab, if the repository is known
 ``terms``        terms of the glossary as entries of the search index
 ``counts``       the role ``count``: how many cells, numbers and pictures are checked
 ``wheel``        the package for download
-``copies``       the notebooks for download, in plain Markdown, with the address of the wheel
-``address``      canonical addresses, link previews and the sitemap, where BOOK_URL is set
+``copies``       the notebooks for download, in plain Markdown, with the URL of the wheel
+``address``      canonical URLs, link previews and the sitemap, where BOOK_URL is set
 ``fonts``        fonts cut down to the characters and icons that the site shows
 """
 
@@ -86,7 +86,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     _print_anything()
     app.add_config_value("booksite_digest", "", "html")
     app.connect("config-inited", _note_changes)
-    # Domains give their numbers at the usual priority.
+    # After the domains, which number citations at the default priority, 500.
     app.connect("env-updated", _renumber_citations, priority=900)
     mathml.setup(app)
     disclosure.setup(app)
@@ -97,8 +97,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     launch.setup(app)
     wheel.setup(app)
     copies.setup(app)
-    live.setup(app)  # before pages, which finishes what stands there
+    live.setup(app)  # before pages, which finishes the written HTML
     pages.setup(app)
-    address.setup(app)  # after pages: it repeats what their heads say
+    address.setup(app)  # after pages: it reads the title and description in the head
     fonts.setup(app)  # after pages: it reads the finished pages
     return {"parallel_read_safe": True, "parallel_write_safe": True}

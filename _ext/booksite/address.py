@@ -1,7 +1,7 @@
-"""Write canonical addresses, link previews and a sitemap, if ``BOOK_URL`` gives the address.
+"""Write canonical URLs, link previews and a sitemap, if ``BOOK_URL`` gives the site's URL.
 
-Each page names its canonical address; other sites can show a preview beside a link; search
-engines get a sitemap. Without an address none of this is written.
+Each page names its canonical URL, other sites can show a preview beside a link, and search
+engines get a sitemap. Without ``BOOK_URL`` none of this is written.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
-# It stands in HTML, XML, Markdown and Python: no sign that could end its place there.
+# It is inserted into HTML, XML, Markdown and Python: no character may end a string or tag there.
 _ADDRESS = re.compile(r"https?://[\w.~:/%@!&=+,;-]+", re.ASCII)
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 PREVIEW = "_static/preview.png"
 
 
 def site_url(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the address of the site with a slash at its end, or "" if it is not known.
+    """Return the URL of the site with a trailing slash, or "" if ``BOOK_URL`` is not set.
 
     Raises:
-        ExtensionError: BOOK_URL is no plain address that begins with http
+        ExtensionError: BOOK_URL is not a plain URL that begins with http:// or https://
     """
     url = environment.get("BOOK_URL", "")
     if url and not _ADDRESS.fullmatch(url):
         raise ExtensionError(
             "BOOK_URL must be an address that begins with http, without a query or a fragment, "
-            f"its other signs as %XX, got {url!r}"
+            f"with other characters percent-encoded, got {url!r}"
         )
     return f"{url.rstrip('/')}/" if url else ""
 
 
 def of_page(url: str, page: str) -> str:
-    """Return the address of a page; the front page has that of the site."""
+    """Return the URL of a page; that of the front page is the URL of the site."""
     return url if page == "index" else f"{url}{quote(page)}.html"
 
 
 def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str) -> str:
-    """Return the tags of a link preview, made from the title and description of the page."""
+    """Return the Open Graph tags of a link preview, from the page's title and description."""
     found = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
     if found is None:
         raise ExtensionError(f"{page} has no title")

@@ -16,13 +16,13 @@ _NEVER = (
     r"sphinx-thebe\.js", r"sphinx-thebe\.css",  # runs cells on a server elsewhere
     r"togglebutton\.js", r"togglebutton\.css",  # disclosure.py writes <details> instead
 )  # fmt: skip
-# Words in the short scripts that belong to these, and the pages that have such a script.
+# A string in each inline script that belongs to these files, and the pages that have the script.
 _NEVER_INLINE = {
     "THEBE_JS_URL": everywhere, "kernelName =": articles, "x-thebe-config": articles,
     "togglebuttonSelector": everywhere, "toggleHintShow": everywhere,
     "toggleHintHide": everywhere, "toggleOpenOnPrint": everywhere,
 }  # fmt: skip
-# File -> one of these must stand in the page for the file to be of use.
+# File -> strings in the page for which it is needed; a page with none of them does not load it.
 USEFUL_WITH: dict[str, tuple[str, ...]] = {
     r"design-tabs\.js": ('class="sd-',),
     r"sphinx-design[\w.]*\.css": ('class="sd-',),
@@ -30,7 +30,7 @@ USEFUL_WITH: dict[str, tuple[str, ...]] = {
     r"copybutton\.js": ('class="highlight',),
     r"copybutton\.css": ('class="highlight',),
     r"clipboard[\w.]*\.js": ('class="highlight',),
-    # The theme loads these everywhere for a search-as-you-type that is off.
+    # The theme loads these everywhere for its search-as-you-type, which is switched off.
     r"searchtools\.js": ('id="search-results"',),
     r"language_data\.js": ('id="search-results"',),
     r"searchindex\.js": ('id="search-results"',),
@@ -40,7 +40,7 @@ USEFUL_WITH: dict[str, tuple[str, ...]] = {
 
 
 def _file(name: str) -> str:
-    """Return the pattern of a tag that loads a file."""
+    """Return the pattern of a tag that loads the file ``name``."""
     return (
         rf'[ \t]*(?:<script\b[^>]*\ssrc="(?:[^"]*/)?{name}(?:\?[^"]*)?"[^>]*>\s*</script>'
         rf'|<link\b[^>]*\shref="(?:[^"]*/)?{name}(?:\?[^"]*)?"[^>]*>)\n?'
@@ -48,7 +48,7 @@ def _file(name: str) -> str:
 
 
 def _inline(mark: str) -> str:
-    """Return the pattern of a script in the page that holds ``mark``."""
+    """Return the pattern of an inline script that contains ``mark``."""
     inside = r"(?:(?!</script>).)*"
     return rf"[ \t]*<script(?![^>]*\ssrc=){inside}{mark}{inside}</script>\n?"
 

@@ -1,9 +1,9 @@
-"""Copy the notebooks for download, in Markdown that Jupyter and Colab can show.
+"""Write the notebooks for download, in Markdown that Jupyter and Colab can show.
 
 Without this book's extensions a citation shows its key in braces, an included source shows a
 file name, and a link to another chapter is broken. In the copies a citation shows its number,
-the source is inserted, and links lead to the site, if its address is known. Their first cell has
-the address of the wheel. Code and outputs are the same to the byte.
+the source is inserted, and links lead to the site, if its URL is known. The first cell gets the
+URL of the wheel. All other code and all outputs are the same to the byte.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def citations(env: BuildEnvironment) -> list[Any]:
 
 
 def _source(path: Path, name: str) -> str:
-    """Return the source of a function or class, as literalinclude does."""
+    """Return the source of a function or class, as literalinclude does with ``pyobject``."""
     analyzer = ModuleAnalyzer.for_file(str(path), "")
     try:
         _, first, last = analyzer.find_tags()[name]
@@ -52,7 +52,7 @@ def _source(path: Path, name: str) -> str:
 
 
 def _fenced(source: str) -> str:
-    """Return source as a fenced block of Markdown, with fences longer than any in it."""
+    """Return source as a fenced code block, with a fence longer than any in the source."""
     fence = "```"
     while fence in source:
         fence += "`"
@@ -89,7 +89,7 @@ def readable(text: str, folder: Path, site: str, numbers: dict[str, str]) -> str
 
 
 def copy(notebook: str, folder: Path, site: str, numbers: dict[str, str], package: str) -> str:
-    """Return the text of a notebook for download; ``package`` is the address of the wheel."""
+    """Return the text of a notebook for download; ``package`` is the URL of the wheel."""
     content: dict[str, Any] = json.loads(notebook)
     for cell in content["cells"]:
         text = "".join(cell["source"])

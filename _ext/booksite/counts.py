@@ -1,7 +1,7 @@
-"""Count what the tests check, for the sentences on the front page that say so.
+"""Count what the tests check, for the front page, which states these counts.
 
-The stored outputs of the chapters are counted. The pages are made from them, and the tests
-compare them with what the chapters print when they run again.
+The counts are taken from the stored outputs of the chapters. The pages are built from them, and
+the tests compare them with the outputs of a new run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _PICTURE, _FIGURE = "image/png", 'class="live"'
-# A live figure's state, and the marks of its table.
+# The parts of a live figure's HTML that are not shown: its state, and the tags.
 _UNSEEN = re.compile(r"<script\b.*?</script>|<[^>]*>", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-# Chapter 12 plants each mistake in the package and prints how many laws see it there.
+# Chapter 12 plants each mistake in the package and prints how many laws detect it there.
 _PLANTED = re.compile(r"^(\w+) +(\d+) good (\d+) bad$", re.MULTILINE)
 
 
@@ -78,7 +78,7 @@ def _data(output: dict[str, Any]) -> dict[str, str]:
 
 
 class CountRole(SphinxRole):
-    """``{count}`numbers```: the number itself, as this build counts it."""
+    """Replace ``{count}`numbers``` by the number that this build counts."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         root = self.env.srcdir

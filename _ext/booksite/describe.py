@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import re
 
-# A sign of HTML inside quotation marks ends no tag.
+# A > inside a quoted attribute value does not end the tag.
 INSIDE_TAG = r"""(?:[^<>"']|"[^"]*"|'[^']*')*"""
 TAG = rf"<{INSIDE_TAG}>"
-LENGTH = 200  # characters that lists of pages show at most
+LENGTH = 200  # characters; lists of pages cut longer descriptions
 
 
 def plain(markup: str) -> str:
@@ -17,7 +17,7 @@ def plain(markup: str) -> str:
 
 
 def describe(body: str) -> str:
-    """Return the first sentences of a page, for those who meet it in a list."""
+    """Return the first sentences of a page, as its description in search results and previews."""
     first = re.search(r"<article\b.*?<p>(.*?)</p>", body, flags=re.DOTALL)
     if first is None:
         return ""
@@ -33,7 +33,7 @@ def describe(body: str) -> str:
 
 
 def _raised(match: re.Match[str]) -> str:
-    """Return a power as plain text, its digits and letters raised if Unicode has them so."""
+    """Return a power as plain text, with Unicode superscripts for digits, n and T."""
     parts = re.findall(r"<m\w+[^>]*>([^<]*)</m\w+>|<sup>([^<]*)</sup>", match[0])
     if not parts:
         return plain(match[0])

@@ -1,6 +1,6 @@
 """Turn admonitions of class ``dropdown`` into ``<details>``.
 
-They open with the keyboard and with JavaScript off, and the page needs no script for them.
+The browser opens them, with the keyboard as well, and needs no JavaScript.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def as_rest(lines: list[str]) -> list[str]:
             continue
         name, first = block.groups()
         body = [first] if first else []
-        # A source is a paragraph; of the others all lines are indented.
+        # A Source: block is one paragraph; in all other blocks every line is indented.
         while waiting and (waiting[-1].startswith(" ") or (name == "Source" and waiting[-1])):
             body.append(waiting.pop())
         if made and made[-1]:
@@ -51,7 +51,7 @@ def _entries(body: list[str], *, one: bool) -> list[str]:
             entries[-1] += " " + line.strip()
         else:
             entries.append(line.strip())
-    # Several shapes stand side by side.
+    # Several shapes may share a line, separated by three or more spaces.
     return [part for entry in entries for part in re.split(r" {3,}", entry)]
 
 
@@ -81,7 +81,7 @@ def _shape(text: str) -> str:
 
 def _process(app: Sphinx, what: str, name: str, thing: Any, _o: Any, lines: list[str]) -> None:
     app.env.note_dependency(__file__)
-    # Of a constant without words of its own autodoc takes those of its type.
+    # For a constant without a docstring autodoc takes that of its type.
     borrowed = what == "data" and lines and lines[0] in (type(thing).__doc__ or "")
     lines[:] = [] if borrowed else as_rest(lines)
     if what in ("class", "data", "exception", "function"):
@@ -90,16 +90,16 @@ def _process(app: Sphinx, what: str, name: str, thing: Any, _o: Any, lines: list
 
 
 def _sign(*found: Any) -> tuple[str, None] | None:
-    # "*args, **kwargs" of a class that another package calls tells nothing.
+    # A signature of only "*args, **kwargs" tells nothing, so none is shown.
     return ("", None) if (found[-2] or "").startswith("(*args") else None
 
 
 def _skip(_a: Sphinx, _w: str, name: str, *_: Any) -> bool | None:
-    return False if name == "forward" else None  # how a module is called
+    return False if name == "forward" else None  # always listed: how a module is called
 
 
 def setup(app: Sphinx) -> None:
-    # The package beside the book, not another one that may be installed.
+    # Import the package beside the book, not one that may be installed.
     sys.path.insert(0, str(app.srcdir))
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", _process)

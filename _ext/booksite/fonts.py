@@ -1,7 +1,7 @@
 """Subset the fonts to the characters and icons that the site shows.
 
-The sources are packages that the project installs anyway.  A subset is made again only when the
-set of characters changes; between builds it rests beside Sphinx's own cache.
+The fonts come from packages that the project installs anyway. A subset is made again only when
+its set of characters changes; between builds it is cached beside Sphinx's doctrees.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def math_characters(page: str) -> set[str]:
         for tag, attributes, text in re.findall(r"<(m\w+)([^>]*)>([^<]+)", formula):
             text = html.unescape(text)
             used.update(text)
-            # A lone letter in <mi> is drawn from the italic alphabet.
+            # Browsers draw a single letter in <mi> from the italic alphabet.
             alone = tag == "mi" and len(text) == 1 and "mathvariant" not in attributes
             if alone and text.isalpha():
                 try:
@@ -60,7 +60,7 @@ def chinese_characters(page: str) -> set[str]:
 
 
 def narrow_roots(font: TTFont) -> None:
-    """Make the tall root signs about as narrow as the small one.
+    """Make the tall root signs 8 % wider than the small one.
 
     Chromium reserves the width of the widest sign for every root, which leaves a gap after
     the small ones: 0.4 em in this font.
@@ -105,7 +105,7 @@ def cut(
         desubroutinize=True,
         notdef_outline=True,
         name_IDs=[0, 13, 14],  # copyright and licence travel with the font
-        # A font made twice of the same characters is the same file.
+        # The same characters give the same file: no timestamp of the build.
         recalc_timestamp=False,
     )
     with TTFont(source, lazy=True, recalcTimestamp=False) as font:
@@ -131,15 +131,15 @@ def _package_file(package: str, name: str) -> Path | None:
 def _data(font: Path) -> str:
     """Return a font as a data URL.
 
-    In a stylesheet it is there at the first paint; a font that arrives later moves the text, and
-    a preload does not work from a folder.
+    In the stylesheet it is there at the first paint. A font that arrives later shifts the layout,
+    and a preload does not work on a page that was opened as a file.
     """
     return f"data:font/woff2;base64,{base64.b64encode(font.read_bytes()).decode()}"
 
 
 def _stylesheet(source: Path, site: Path, pages: list[str], cache: Path) -> None:
-    """Write book.css with the fonts and the role colours in it, and without its comments."""
-    # The book's own file: that in the site already holds the fonts of the last build.
+    """Write book.css with fonts and role colours inserted and comments removed."""
+    # Read the source: the copy in the site has the fonts of the last build already.
     css = (source / "_static" / "book.css").read_text(encoding="utf-8")
     css = replace(css, palette.PLACE, palette.css(), "write the role colours")
     css = re.sub(r"/\*.*?\*/\n*", "", css, flags=re.DOTALL)
@@ -147,12 +147,12 @@ def _stylesheet(source: Path, site: Path, pages: list[str], cache: Path) -> None
     if stix is None:
         raise ExtensionError("ziamath, which brings the font of the formulas, is not installed")
     formulas: set[str] = set().union(*map(math_characters, pages))
-    # The commonest signs cost little.  The root sign is drawn for <msqrt> and stands nowhere.
+    # The commonest signs cost little. <msqrt> draws the root sign, which no text contains.
     formulas |= set("0123456789+−=()[],.√")
     font = cut(stix, formulas, cache, alter=narrow_roots)
     css = replace(css, "fonts/math.woff2", _data(font), "put the font of the formulas in")
     noto = _package_file("pylopdf_fonts_zh_cn", "NotoSansSC-Regular.otf")
-    # What a live figure may write stands on no page yet, but in its script.
+    # Characters that a live figure may write are in its script, not on a page.
     scripts = (site / "_static" / "live").glob("*.js")
     written = [path.read_text(encoding="utf-8") for path in scripts]
     chinese: set[str] = set().union(*map(chinese_characters, [*pages, *written]))
@@ -166,9 +166,9 @@ def _stylesheet(source: Path, site: Path, pages: list[str], cache: Path) -> None
 
 
 def _icons(site: Path, pages: list[str], cache: Path) -> None:
-    """Keep the icons that pages, scripts and stylesheets name; drop the rest of Font Awesome."""
+    """Keep the icons that pages, scripts and stylesheets name; remove the rest of Font Awesome."""
     static = site / "_static"
-    # The theme's own files, not those in the site: after a partial rebuild these may be cut.
+    # Read the theme's own files: after a partial rebuild those in the site may be subsets.
     theme = _package_file("pydata_sphinx_theme", "theme/pydata_sphinx_theme/static")
     if theme is None:
         raise ExtensionError("pydata_sphinx_theme, which brings the icons, is not installed")
@@ -201,7 +201,7 @@ def _icons(site: Path, pages: list[str], cache: Path) -> None:
 
 
 def _sweep(site: Path) -> None:
-    """Delete what the theme copies and no page asks for."""
+    """Delete files that the theme copies and no page loads."""
     static = site / "_static"
     for pattern in ("**/*.map", "**/fontawesome.js*", "*thebe*",
                     "*toggle*", "images/logo_*"):  # fmt: skip

@@ -1,7 +1,7 @@
 """Translate LaTeX to MathML; raise an error for what cannot be translated faithfully.
 
-latex2mathml does the parsing.  ``convert`` prepares the source for it, checks what comes out,
-and leaves it to ``tidy`` to put it in the form that browsers draw.
+latex2mathml does the parsing. ``convert`` prepares the source, checks the result, and calls
+``tidy`` to rewrite it as MathML Core, which browsers draw.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REFUSED = {
     r"\newcommand": "macros are not supported",
     r"\hline": "rules in arrays are not supported",
 }
-# Environments that differ only in numbering, which Sphinx does, or in what surrounds them.
+# Environments that differ only in numbering, which Sphinx does, or in the surrounding text.
 _ALIGNED = r"\\(begin|end)\{(?:aligned|align\*?|split|gathered|gather\*?|eqnarray\*?)\}"
 _OUTER = r"\\(?:begin|end)\{(?:equation|displaymath|math)\*?\}"
 _ENVIRONMENTS = {"split", "cases", "array", "smallmatrix", "matrix"} | {
@@ -51,17 +51,17 @@ def convert(latex: str, *, display: bool = False) -> str:
     source = _prepare(latex.strip())
     try:
         root = convert_to_element(source, display="block" if display else "inline")
-    except Exception as error:  # its parser raises many kinds, StopIteration among them
+    except Exception as error:  # its parser raises exceptions of many types, also StopIteration
         raise FormulaError(f"latex2mathml: {type(error).__name__} {error}".strip()) from error
     root.attrib.pop("xmlns", None)
     if not display:
         root.attrib.pop("display", None)
     for element in root.iter():
-        element.text = html.unescape(element.text or "")  # it writes references as text
+        element.text = html.unescape(element.text or "")  # it writes character references as text
         _check(element)
     tidy(root, _ROLE_OF)
-    # Not ``alttext``: browsers make that the name of the formula, and readers of the screen would
-    # speak LaTeX instead of the formula, which they know how to read.
+    # Not ``alttext``: that becomes the formula's accessible name, and screen readers, which can
+    # read MathML, would speak LaTeX instead.
     root.set("data-tex", " ".join(latex.split()))
     return tostring(root, encoding="unicode")
 
@@ -82,9 +82,9 @@ def _prepare(source: str) -> str:
     rows = [part for part in re.split(r"\n\s*\n", source) if part.strip()]
     if len(rows) > 1 or (not opened and r"\\" in source):
         source = r"\begin{split}" + r"\\".join(rows) + r"\end{split}"
-    # \operatorname takes plain text in latex2mathml; thin spaces may stand in it.
+    # In latex2mathml \operatorname takes plain text only, so thin spaces become characters.
     source = re.sub(r"\\operatorname(\*?)\s*\{([^{}]*)\}", _operator_name, source)
-    # Its single upright letters come out as plain <mi>, which browsers slant.
+    # latex2mathml writes a single upright letter as plain <mi>, which browsers draw in italics.
     return re.sub(r"\\(?:mathrm|rm|textrm)\s*\{([A-Za-z0-9]+)\}", r"\\text{\1}", source)
 
 
@@ -107,7 +107,7 @@ def _operator_name(match: re.Match[str]) -> str:
 
 def _check(element: Element) -> None:
     text, tag = element.text or "", element.tag
-    # \left. is meant to be empty.
+    # \left. makes an empty fence on purpose.
     if tag == "mo" and not text and "fence" not in element.attrib:
         raise FormulaError("an empty operator")
     if re.search(r"[\\&$]", text):

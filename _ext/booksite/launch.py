@@ -1,6 +1,6 @@
 """Add buttons that open a chapter on Binder and in Colab.
 
-The address of the repository comes from the environment of the CI or from the git remote. A
+The URL of the repository comes from the environment of the CI or from the git remote. A
 button appears only if git tracks the notebook that it opens. Colab needs notebooks that can
 fetch the package: ``BOOK_NOTEBOOKS`` names the branch to which the deployment copies them.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sphinx.config import Config
 
 BINDER, COLAB = "https://mybinder.org/v2/gh", "https://colab.research.google.com/github"
-# Both services read from this host. A name and a password in the address stay behind.
+# Both services read from this host. Credentials in the URL are not matched.
 _REMOTE = re.compile(
     r"(?:https?://(?:[^/@]*@)?|ssh://git@|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?",
     re.ASCII,
@@ -64,7 +64,7 @@ def repository(root: Path, environment: Mapping[str, str]) -> Repository | None:
 
 
 def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the addresses that open notebooks, by page and by service."""
+    """Return the URLs that open the notebooks, by page and by service."""
     found = repository(root, environment)
     if found is None:
         return {}
@@ -79,7 +79,7 @@ def links(root: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str
         if f"{below}{page}.ipynb" not in tracked:
             continue
         made[page] = {}
-        # Binder reads the environment at the top of the repository.
+        # Binder reads the environment file at the root of the repository.
         if ENVIRONMENT in tracked:
             place = quote(f"lab/tree/{below}{page}.ipynb", safe="/")
             branch = quote(found.branch, safe="")

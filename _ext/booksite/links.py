@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "reference"
 _CHAPTER = re.compile(r"\bchapter (\d+)")
-FEW = 4  # so many chapters or more are named without their sections
+FEW = 4  # from this number of chapters on, their sections are left out
 
 
 class LinkNames(SphinxPostTransform):
@@ -55,7 +55,7 @@ class LinkNames(SphinxPostTransform):
             entry = up(code, addnodes.desc)
             around = _name(entry) if entry else ""
             name = self.index.mentioned(code.astext(), scope, around)
-            # Once in each section is enough, and an entry need not point at itself.
+            # Link a name once in each section, and not to the entry in which it stands.
             place = (name, entry or up(code, nodes.section))
             if name and name != around and place not in seen:
                 seen.add(place)

@@ -1,8 +1,8 @@
-"""Live figures on pages without a kernel: each page gets the scripts of its own figures.
+"""Run live figures on pages without a kernel: each page loads a bundle of its own figures.
 
 The sources are the ES modules of ``attention_core/widgets``. A browser loads no module from a
-page that was opened as a file, so the package's bundler joins those of a page into one classic
-script: its figures, what they import and nothing else.
+page that was opened as a file. So the package's bundler writes one classic script for a page,
+with its figures and what they import.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 FOLDER = "live"
 _PLACE = re.compile(r'<div class="live" data-live="(\w+)"')
-# In the first lines of a module: the data that it may load later.
+# A comment in a module that names the data that it may load later.
 _ASKS = re.compile(r"^// asks for (\w+)\.js$", re.MULTILINE)
 
 
 def sources(app: Sphinx) -> list[Path]:
-    """List all that scripts of figures are made from: modules, stylesheet and bundler."""
+    """List the sources of the figures' scripts: modules, stylesheet and bundler."""
     folder = _folder(app)
     return sorted([*folder.rglob("*.js"), *folder.glob("*.css"), folder / "bundle.py"])
 
@@ -54,10 +54,10 @@ def _bundler(folder: Path) -> ModuleType:
 def model_script(name: str) -> str:
     """Return a classic script that puts a model of the package into ``liveData``.
 
-    A page that was opened as a file may load scripts and nothing else; so the numbers come as
-    text inside one.
+    A page that was opened as a file may load scripts but cannot fetch data, so the parameters
+    are text inside a script.
     """
-    # It loads torch: only a build that lacks the script calls this.
+    # This import loads torch; it runs only if the script is missing or out of date.
     from attention_core.widgets import dates_model
 
     manifest, data = {"dates": dates_model.packed}[name]()
@@ -66,7 +66,7 @@ def model_script(name: str) -> str:
 
 
 def _write_model(app: Sphinx, name: str) -> None:
-    """Write the script of a model, unless its parameters have not changed since the last time."""
+    """Write the script of a model if its sources have changed or the script is missing."""
     package = Path(app.srcdir) / "attention_core"
     digest = hashlib.sha256()
     for path in (package / "data" / f"{name}.pt", package / "widgets" / "dates_model.py"):
@@ -83,7 +83,7 @@ def _write_model(app: Sphinx, name: str) -> None:
 def stored_figure(notebook: Path, cell_id: str) -> str:
     """Return the stored HTML of the live figure that a cell of a notebook shows.
 
-    It was made, and is compared, when the chapter runs. Making it here would load torch.
+    It is stored, and compared, when the chapter runs. To make it here would load torch.
     """
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     outputs = [
@@ -116,7 +116,7 @@ class LiveFigureDirective(SphinxDirective):
             figure = stored_figure(path, cell_id)
         except (OSError, ValueError) as error:
             raise self.error(str(error)) from error
-        # In the same box as on its chapter's page, which scrolls where scripts do not run.
+        # The box is that of the chapter's page; it scrolls where scripts do not run.
         return [nodes.raw("", f'<div class="output text_html">{figure}</div>', format="html")]
 
 

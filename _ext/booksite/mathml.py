@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A display formula of more characters than this may not fit on a phone.  It then scrolls in its
-# own box, which the keyboard must reach; shorter ones are not worth a tab stop.
+# A display formula of more characters than this may not fit on a phone. Then it scrolls in its
+# own box, which gets a tab stop for the keyboard; shorter formulas need none.
 FITS_A_PHONE = 16
 
 

@@ -1,4 +1,4 @@
-"""Finish the written pages: what each loads, and what a reader's software needs.
+"""Rewrite the HTML of written pages: what each page loads, and its accessibility.
 
 The theme and Jupyter Book load the same files on every page, some from other hosts. Each
 rewriting has a name, and the build stops if one no longer finds what it rewrites.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .rewriting import Size
 
-# Chinese characters and their punctuation: the range that book.css gives the font.
+# Chinese characters and punctuation: the unicode-range of the Chinese font in book.css.
 CHINESE = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 # Text of more characters than this may not fit on a phone: see mathml.FITS_A_PHONE.
 FITS_A_PHONE = 36
@@ -36,7 +36,7 @@ _SYSTEM_THEME = '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : 
 
 
 def _in_head(new: str | Callable[[Page], str], name: str) -> Rewriting:
-    """Put a script at the end of the head."""
+    """Return a rewriting that puts an inline script at the end of the head."""
 
     def put(_: re.Match[str], page: Page) -> str:
         script = new if isinstance(new, str) else new(page)
@@ -66,9 +66,9 @@ def _described(match: re.Match[str], page: Page) -> str:
 
 
 def _image(match: re.Match[str], page: Page) -> str:
-    """Give an image its width and height, so that nothing moves when it arrives.
+    """Give an image its width and height, so that the layout does not shift when it loads.
 
-    The attributes give the shape; the stylesheet lets the image shrink with the page.
+    The attributes give the aspect ratio; the stylesheet lets the image shrink with the page.
     """
     given = {
         name: html.unescape(double or single)
@@ -87,13 +87,13 @@ def _image(match: re.Match[str], page: Page) -> str:
 
 
 def _signature(match: re.Match[str], _: Page) -> str:
-    """Give a long signature a line for each parameter; Sphinx makes a list without terms."""
+    """Write one line for each parameter of a long signature; Sphinx writes a <dl> without <dt>."""
     lines = match[0].replace("<dl>", '<span class="sig-lines">').replace("</dl>", "</span>")
     return lines.replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
 
 
 def _reach(label: str) -> str:
-    """Return the attributes of a box that may scroll: the keyboard reaches it, and its name."""
+    """Return the attributes of a box that may scroll: a tab stop and an accessible name."""
     return f' tabindex="0" role="group" aria-label="{label}"'
 
 
@@ -114,7 +114,7 @@ def _table(match: re.Match[str], _: Page) -> str:
 
 REWRITINGS = (
     *ASSETS,
-    # The theme says it three times.
+    # The theme writes three viewport tags.
     Rewriting(
         "keep one viewport", "head",
         r'<meta name="viewport"[^>]*>.*<meta name="viewport"[^>]*>', _viewport,
@@ -126,7 +126,7 @@ REWRITINGS = (
         r"<title>(.*?) &#8212; \1</title>", lambda match, _: f"<title>{match[1]}</title>",
         lambda page: page.name == "index",
     ),
-    # Without a choice of the reader's, the theme paints first and asks the system later.
+    # If the reader has chosen no mode, the theme paints first and asks the system later.
     Rewriting(
         "follow the system's mode", "head",
         r'getItem\("mode"\) \|\| ""', 'getItem("mode") || "auto"',
@@ -136,7 +136,7 @@ REWRITINGS = (
         r'getItem\("theme"\) \|\| ""', f'getItem("theme") || {_SYSTEM_THEME}',
     ),
     Rewriting("describe the page", "head", "</title>", _described),
-    # Browsers look for the character set in the first 1,024 bytes.
+    # After the charset, which must be in the first 1,024 bytes.
     Rewriting(
         "begin with the stand-in for storage", "head", '<meta charset="utf-8" />',
         lambda match, _: f"{match[0]}\n    <script>{scripts.STORAGE}</script>",
@@ -152,7 +152,7 @@ REWRITINGS = (
         "drop the marks of MathJax", "body",
         ' class="tex2jax_ignore mathjax_ignore"', "", having("mathjax_ignore"),
     ),
-    # Roles that the bibliography's markup does not live up to.
+    # ARIA roles that are wrong for the bibliography's markup.
     Rewriting(
         "drop the role of the list of works", "body",
         ' role="list" class="citation-list"', ' class="citation-list"', having('"citation-list"'),
@@ -161,7 +161,7 @@ REWRITINGS = (
         "drop the roles of works", "body",
         ' role="doc-biblioentry"', "", having('"citation-list"'),
     ),
-    # A fold in the list of pages; its arrow has no words.
+    # The toggles in the list of pages show an arrow only, so they need a name.
     Rewriting(
         "name the folds in the list of pages", "body", '<summary><span class="toctree-toggle"',
         '<summary aria-label="Its pages"><span class="toctree-toggle"',
@@ -190,12 +190,12 @@ REWRITINGS = (
 
 
 def finished(text: str) -> bool:
-    """Return whether a page is finished already: a rebuild meets those that it did not write."""
+    """Return whether a page is finished: a rebuild does not write every page again."""
     return scripts.STORAGE in text
 
 
 def finish(text: str, size: Size, name: str = "") -> str:
-    """Return the finished text of a page; ``size`` gives the pixels of an image by its address."""
+    """Return the finished HTML of a page; ``size`` gives the size of an image by its URL."""
     if finished(text):
         return text
     page = Page.of(text, size, name)
@@ -204,7 +204,7 @@ def finish(text: str, size: Size, name: str = "") -> str:
 
 
 def finish_site(site: Path) -> None:
-    """Finish all pages of a site, or name the rewritings that the theme's HTML no longer fits."""
+    """Finish all pages of a site, or raise an error that names the rewritings without a match."""
     missing: dict[str, list[str]] = defaultdict(list)
     found: Counter[str] = Counter()
     descriptions: dict[str, str] = {}
@@ -229,7 +229,7 @@ def finish_site(site: Path) -> None:
         for step in REWRITINGS:
             if not found[step.name] and step.name not in missing:
                 missing[step.name] = ["the whole site"]
-    # Nothing is written then, so that the next build complains as well.
+    # Raise before any page is written, so that the next build raises as well.
     rewriting.complain(missing)
     if (search := site / "search.html") in made:
         tag = f"  <script>{scripts.excerpts(descriptions)}</script>\n  </head>"

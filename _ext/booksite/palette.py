@@ -1,9 +1,9 @@
-"""Give each role one colour in formulas, words, pictures and live figures.
+"""Read the colour of each role, for formulas, words, pictures and live figures.
 
-They stand in ``attention_core/plotting.py`` and nowhere else. They are read from its source,
-because importing it would load torch for every build. Authors write the light shades in
-formulas, ``\\textcolor{#0072B2}{Q}``; the stylesheet gets both from here. (Jupyter knows no
-stylesheet of the book: ``live.css`` repeats them for it, and a test compares.)
+The colours are defined in ``attention_core/plotting.py``. They are read from its source, because
+importing it would load torch for every build. Authors write the light shades in formulas,
+``\\textcolor{#0072B2}{Q}``; the stylesheet gets both shades from here. Jupyter does not load the
+book's stylesheet, so ``live.css`` repeats the colours, and a test compares them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "attention_core" / "plotting.py"
-PLACE = "/* The roles stand here: palette.py */"  # in book.css
+PLACE = "/* palette.py inserts the role colours here. */"  # in book.css
 
 
 def read(source: str, name: str) -> dict[str, str]:
-    """Return the table that Python source gives to ``name``."""
+    """Return the dict that Python source assigns to ``name``."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             try:
@@ -33,13 +33,13 @@ ROLE_COLORS_DARK = read(_TEXT, "ROLE_COLORS_DARK")
 
 
 def css() -> str:
-    """Return the rules that give each role its colour, as a variable and as a class."""
+    """Return the CSS rules of the role colours, as custom properties and as classes."""
     rules = [
         f"{where} {{ {' '.join(f'--role-{role}: {color};' for role, color in colors.items())} }}"
         for where, colors in (("html", ROLE_COLORS), ('html[data-theme="dark"]', ROLE_COLORS_DARK))
     ]
     rules += [f".{role} {{ color: var(--role-{role}); }}" for role in ROLE_COLORS]
-    # Never by colour alone.
+    # Bold as well: a role is never marked by colour alone.
     rules.append(
         f"span:is({', '.join(f'.{role}' for role in ROLE_COLORS)}) {{ font-weight: 600; }}"
     )

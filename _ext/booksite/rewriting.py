@@ -1,7 +1,7 @@
 """Rewrite HTML of the theme, and check that each search and replace still finds a match.
 
-A new version of the theme may write the same thing in another way. A search and replace then
-changes nothing and says nothing; here it stops the build and is named.
+A new version of the theme may write different HTML. A plain search and replace then changes
+nothing, and nobody notices. Here it stops the build with an error that names it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Page:
     name: str
     head: str
     body: str
-    size: Size  # the pixels of an image, by its address in the page
+    size: Size  # the width and height of an image, by its URL in the page
     matches: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -44,12 +44,12 @@ def everywhere(_: Page) -> bool:
 
 
 def articles(page: Page) -> bool:
-    """Return whether a page is not the search page, which has a template of its own."""
+    """Return whether a page is any other than the search page, which has its own template."""
     return page.name != "search"
 
 
 def having(sign: str) -> Callable[[Page], bool]:
-    """Return the condition that ``sign`` stands in the body of a page."""
+    """Return the condition that the body of a page contains ``sign``."""
     return lambda page: sign in page.body
 
 
@@ -57,8 +57,8 @@ def having(sign: str) -> Callable[[Page], bool]:
 class Rewriting:
     """A search and replace in one part of a page.
 
-    ``name`` says what it does, for the message when it finds nothing. ``needed`` says on which
-    pages it must find something; in a build of all pages each must find something somewhere.
+    ``name`` says what it does, for the error when it has no match. ``needed`` says on which pages
+    it must match; in a build of all pages each rewriting must match on at least one.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Rewriting:
 
 
 def rewrite(page: Page, rewritings: tuple[Rewriting, ...]) -> list[str]:
-    """Apply all rewritings to a page; return the names of those that should match and do not."""
+    """Apply all rewritings to a page; return the names of those that must match and do not."""
     needed = [step.name for step in rewritings if step.needed(page)]
     for step in rewritings:
         step.apply(page)
@@ -86,16 +86,16 @@ def rewrite(page: Page, rewritings: tuple[Rewriting, ...]) -> list[str]:
 
 
 def complain(missing: dict[str, list[str]]) -> None:
-    """Stop the build if rewritings found nothing; ``missing`` has their names and pages."""
+    """Stop the build if rewritings had no match; ``missing`` maps their names to the pages."""
     if missing:
         said = [f"{name!r} finds nothing in {', '.join(on[:3])}" for name, on in missing.items()]
         raise ExtensionError(
-            f"the theme writes its HTML in another way, see booksite/pages.py: {'; '.join(said)}"
+            f"the HTML of the theme has changed, see booksite/pages.py: {'; '.join(said)}"
         )
 
 
 def replace(text: str, old: str, new: str, name: str) -> str:
-    """Replace the first ``old`` by ``new``; ``name`` says what for if it is not there."""
+    """Replace the first ``old`` by ``new``; if there is none, raise an error with ``name``."""
     if old not in text:
         raise ExtensionError(f"{name!r} finds no {old!r} to replace")
     return text.replace(old, new, 1)
@@ -104,7 +104,7 @@ def replace(text: str, old: str, new: str, name: str) -> str:
 def sub(
     pattern: str | re.Pattern[str], new: str | Callable[[re.Match[str]], str], text: str, name: str
 ) -> str:
-    """Replace what ``pattern`` matches; ``name`` says what for if it matches nothing."""
+    """Replace all matches of ``pattern``; if there is none, raise an error with ``name``."""
     changed, count = re.subn(pattern, new, text)
     if not count:
         raise ExtensionError(f"{name!r} finds nothing that matches {pattern}")

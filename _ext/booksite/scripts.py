@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-# The scripts of the theme and of Sphinx use storage without asking whether there is any. Where
-# cookies are blocked, and in a sandboxed frame, that throws and ends them: no side bar, no theme
-# switch, no search. A stand-in that lasts as long as the page takes its place; what could still
-# be read is copied into it. Such a frame may also forbid to send forms, the search among them.
+# The scripts of the theme and of Sphinx use storage without a check that it works. Where cookies
+# are blocked, and in a sandboxed frame, this throws and stops them: no side bar, no theme switch,
+# no search. A stand-in, which lasts as long as the page, replaces the storage; entries that can
+# still be read are copied. A sandboxed frame may also block forms, so the search sets the address.
 STORAGE = """\
 (() => {
   let forms = self === top;
@@ -39,7 +39,7 @@ STORAGE = """\
   });
 })();"""
 
-# Paper is white.
+# Print the light theme: paper is white.
 PRINT = """\
 (root => {
   let theme;
@@ -50,8 +50,8 @@ PRINT = """\
   addEventListener("afterprint", () => { root.dataset.theme = theme; });
 })(document.documentElement);"""
 
-# A browser without MathML writes the parts of a formula one after the other, and ¼ reads 14.
-# There the LaTeX of each formula is shown, and a sentence says so.
+# A browser without MathML shows the text of a formula in one line, so that ¼ reads 14. There each
+# formula is replaced by its LaTeX, and a note says so.
 MATHML = """\
 addEventListener("DOMContentLoaded", () => {
   const make = name => document.createElementNS("http://www.w3.org/1998/Math/MathML", name);
@@ -74,9 +74,9 @@ addEventListener("DOMContentLoaded", () => {
 
 
 def fonts(names: dict[str, str]) -> str:
-    """Return a script that loads fonts at once; each comes with a character that it holds.
+    """Return a script that loads fonts at once; ``names`` maps each to a character that it has.
 
-    Left to their first use they are ready after the first paint, and move the page.
+    Fonts that load at their first use are ready after the first paint, and shift the layout.
     """
     return "".join(
         f"document.fonts.load('1em \"{name}\"', '{character}');"
@@ -89,7 +89,7 @@ def excerpts(descriptions: dict[str, str]) -> str:
 
     A page that was opened as a file, or in a sandboxed frame, may not fetch others.
     """
-    # Text inside a script must not close it.
+    # Escaped, so that no text can end the script element.
     table = json.dumps(descriptions, ensure_ascii=False).replace("<", "\\u003c")
     return f"""\
 if (location.protocol === "file:" || self.origin === "null") {{

@@ -1,7 +1,7 @@
 """Add the terms of the glossary to the search index, with the section that introduces each.
 
 Sphinx ranks pages by their titles, and this book's titles are questions. So each chapter gets
-index entries, in English and Chinese, for the rows of the glossary that point at it.
+index entries, in English and Chinese, for the rows of the glossary that link to it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROW = re.compile(
 
 
 def terms(glossary: str) -> list[tuple[str, str, str]]:
-    """Return each term with its page and its section; a row may name several terms."""
+    """Return each term with its page and section; a row of the glossary may have several terms."""
     return [
         (term, page, section)
         for english, chinese, page, section in _ROW.findall(glossary)

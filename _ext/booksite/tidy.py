@@ -1,7 +1,8 @@
 """Rewrite the output of latex2mathml for browsers.
 
-It writes the MathML of 2003.  Browsers draw MathML Core, without ``mathvariant``,
-``columnalign`` and the like, and space the signs by a dictionary that differs from TeX's.
+latex2mathml writes the MathML of 2003. Browsers draw MathML Core, which lacks most values of
+``mathvariant``, ``columnalign`` and the like, and their operator dictionary spaces signs in
+another way than TeX.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _SCRIPTED = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}
 _UNDER_OVER = ("munder", "mover", "munderover")
 _OPEN, _CLOSE, _BARS = "([{⟨⌊⌈", ")]}⟩⌋⌉", "|‖"
 _SIGNS = ("−", "-", "+", "±", "∓")
-_ORDINARY = "∞⊤⊥∂∇∅"  # operators to latex2mathml, with space around; letters to TeX
+_ORDINARY = "∞⊤⊥∂∇∅"  # operators with space around them in latex2mathml; letters in TeX
 _LETTERLIKE = "%°∂∇∅"
 _PRIMES = "′″‴"
 _TIGHT = "…⋯!/" + _PRIMES  # signs that take no space of their own
 _LIMITS = {"max", "min", "sup", "inf", "lim", "det", "gcd", "lim inf", "lim sup"}
-# For one letter a small mark; over more, one that stretches.
+# The accent over one letter, and the one over several, which stretches.
 _ACCENTS = {"^": "ˆ\u0302", "~": "˜\u0303", "¯": "¯¯", "→": "→→", "˙": "˙˙", "¨": "¨¨"}
 
 
 def tidy(parent: Element, roles: dict[str, str]) -> None:
-    """Rewrite what stands in ``parent``, innermost elements first."""
+    """Rewrite the descendants of ``parent``, innermost elements first."""
     for child in parent:
         tidy(child, roles)
         _attributes(child, roles)
@@ -48,19 +49,19 @@ def tidy(parent: Element, roles: dict[str, str]) -> None:
         _space_names(parent)
         _join_upright(parent)
     for index, child in enumerate(parent):
-        # <mrow> around a single element says nothing.
+        # An <mrow> around a single element has no effect.
         while child.tag == "mrow" and len(child) == 1 and not child.attrib:
             child = child[0]
         parent[index] = child
 
 
 def alphabet(letter: str, variant: str) -> str:
-    """Return ``letter`` from a mathematical alphabet; Core has no other way to ask for it."""
+    """Return ``letter`` in a mathematical alphabet; MathML Core has no attribute for it."""
     style = _ALPHABETS[variant]
     name = unicodedata.name(letter)
     for word in ("LATIN ", "GREEK ", "LETTER "):
         name = name.replace(word, "")
-    # Some letters were in Unicode before the alphabets were.
+    # Unicode has some of these letters outside the alphabets, from earlier versions.
     old = {"FRAKTUR": "BLACK-LETTER"}.get(style, style)
     for candidate in (f"MATHEMATICAL {style} {name}", f"{old} {name}"):
         try:
@@ -75,7 +76,7 @@ def alphabet(letter: str, variant: str) -> str:
 def _attributes(element: Element, roles: dict[str, str]) -> None:
     variant = element.attrib.pop("mathvariant", None)
     if variant == "normal" and element.tag == "mi":
-        element.set("mathvariant", "normal")  # the one that Core knows
+        element.set("mathvariant", "normal")  # the only value in MathML Core
     elif variant and variant != "normal":
         element.text = "".join(
             alphabet(c, variant) if c.isalnum() and (c.isascii() or "bold" in variant) else c
@@ -110,7 +111,7 @@ def _token(element: Element) -> None:
     if text[:1].isalpha() and element.get("movablelimits"):
         element.attrib.update(lspace="0", rspace="0")
     elif len(text) > 1 and text[0].isalpha() and text != "mod":
-        element.tag = "mi"  # \operatorname: a name, not an operator with space around
+        element.tag = "mi"  # \operatorname: a name, without an operator's space
     elif sign and text in _TIGHT:
         element.attrib.update(lspace="0", rspace="0")
     elif sign and not {"stretchy", "minsize"} & set(element.attrib):
@@ -126,7 +127,7 @@ def _accent(element: Element) -> None:
     text = mark.text or ""
     wide = len(base) > 0 or len(base.text or "") > 1
     if mark.tag == "mo" and (text == "―" or (text == "¯" and wide)):
-        # No browser stretches a bar of this font; the stylesheet draws a border.
+        # No browser stretches this font's bar, so the stylesheet draws a border.
         side = "overline" if element.tag == "mover" else "underline"
         element.tag = "mrow"
         element.attrib.clear()
@@ -135,7 +136,7 @@ def _accent(element: Element) -> None:
     elif mark.tag == "mo" and text in _ACCENTS:
         mark.text = _ACCENTS[text][wide]
         mark.attrib.clear()
-        # WebKit lets a mark float above its letter if it is told not to stretch.
+        # WebKit puts an accent too high if stretchy is false, so it is not set.
         if wide:
             mark.set("stretchy", "true")
         element.set("accent", "true")
@@ -175,7 +176,7 @@ def _table(table: Element, before: Element | None, after: Element | None) -> Non
 
 
 def _space_names(parent: Element) -> None:
-    """Put a thin space between the name of a function and its neighbours, as TeX does."""
+    """Put a thin space between a function name and its neighbours, as TeX does."""
     items = list(parent)
     for left, right in itertools.pairwise(items):
         applied = _is_name(left) and _is_atom(right)
@@ -185,7 +186,7 @@ def _space_names(parent: Element) -> None:
 
 
 def _join_upright(parent: Element) -> None:
-    """Join upright letters into one word, as the three of \\mathrm{a_{pos}}."""
+    """Join adjacent upright letters into one <mi>, as the three of \\mathrm{a_{pos}}."""
     previous: Element | None = None
     for child in list(parent):
         letters = (
@@ -226,5 +227,5 @@ def _closes(element: Element) -> bool:
 
 
 def _opens(element: Element) -> bool:
-    """Return whether a sign after ``element`` belongs to what follows it."""
+    """Return whether a plus or minus sign after ``element`` is a prefix."""
     return element.tag == "mo" and (element.text or "") not in (*_CLOSE, *_BARS, "!", "…")

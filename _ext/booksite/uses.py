@@ -1,7 +1,7 @@
 """Find which chapters explain a name of the package, and which use it.
 
-It is noted when a chapter is read, and brought together with the reference, which knows the
-names, when pages are written.
+The names in a chapter are noted when Sphinx reads it. They are matched with those that the
+reference documents when pages are written.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 PACKAGE, CHAPTERS = "attention_core", "chapters/"
-# A name, perhaps with its module or class before it and a call's brackets behind it.
+# A name, perhaps with its module or class before it and the parentheses of a call after it.
 _CODE = re.compile(r"((?:[A-Za-z]\w*\.)*[A-Za-z]\w*)(?:\([^()]*\))?")
 
 
 class Use(NamedTuple):
-    """A name that a chapter shows the source of, mentions in its text, imports or reads."""
+    """A name in a chapter: its source is shown, or the text, an import or code contains it."""
 
     kind: str
     name: str
@@ -34,7 +34,7 @@ class Use(NamedTuple):
 
 
 class Index:
-    """The names that the reference documents, and where."""
+    """The names that the reference documents, with their pages and anchors."""
 
     def __init__(self, env: BuildEnvironment) -> None:
         self.places = {
@@ -46,8 +46,8 @@ class Index:
     def mentioned(self, code: str, scope: set[str], around: str = "") -> str | None:
         """Return the full documented name that inline code stands for, or None.
 
-        A name of a submodule alone says too little, unless the page imports it (``scope``) or
-        it stands in the docstring of a neighbour (``around``).
+        A bare name from a submodule is ambiguous, unless the page imports it (``scope``) or it
+        is in the docstring of the same class or module (``around``).
         """
         match = _CODE.fullmatch(code)
         if match is None:
@@ -66,7 +66,7 @@ class Index:
         return found[0] if len(found) == 1 else None
 
     def shown(self, name: str) -> str | None:
-        """Return the documented name of shown source ``module.name``; for a method, its class."""
+        """Return the documented name whose source ``module.name`` is; for a method, its class."""
         module, *parts = name.split(".")
         for path in (f"{PACKAGE}.{module}.{parts[0]}", f"{PACKAGE}.{parts[0]}"):
             if path in self.places:
@@ -74,7 +74,7 @@ class Index:
         return None
 
     def scope(self, uses: list[Use]) -> set[str]:
-        """Return the documented names that a chapter imports, also through whole modules."""
+        """Return the documented names that a chapter imports, one by one or by module."""
         names = {use.name for use in uses if use.kind == "import"}
         return {full for full in self.places if {full, full.rpartition(".")[0]} & names}
 
@@ -85,7 +85,7 @@ class Index:
 
 
 class ShownSource(LiteralInclude):
-    """``literalinclude`` that remembers which object it shows."""
+    """A ``literalinclude`` that stores which object it shows."""
 
     def run(self) -> list[nodes.Node]:
         made = super().run()
@@ -96,7 +96,7 @@ class ShownSource(LiteralInclude):
 
 
 def names_in(code: str) -> Iterator[tuple[str, str]]:
-    """Yield the full names that a cell imports from the package, and all names that it reads."""
+    """Yield the full names that a cell imports from the package, and all names in its code."""
     try:
         tree = ast.parse(code)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Build the package as a wheel beside the pages, for readers who download one notebook."""
+"""Build a wheel of the package beside the pages, for readers who download a notebook."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def _files(root: Path) -> list[Path]:
 
 
 def address(root: Path, site: str) -> str:
-    """Return the address of the wheel, or "" if the address of the site is not known."""
+    """Return the URL of the wheel, or "" if the URL of the site is not known."""
     return f"{site}{name_of(root)}" if site else ""
 
 
 def build(root: Path, folder: Path) -> subprocess.Popen[str]:
-    """Start a build of the wheel into ``folder/dist``, from a copy: setuptools leaves files."""
+    """Start a build of the wheel in ``folder/dist``, from a copy: setuptools leaves files."""
     for file in _files(root):
         copy = folder / file.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
     code = "from setuptools import build_meta as backend; backend.build_wheel('dist')"
-    # The same bytes for the same sources.
+    # A fixed timestamp, so that the same sources give the same bytes.
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
     return subprocess.Popen(
         [sys.executable, "-c", code], cwd=folder, env=environment, encoding="utf-8",
@@ -55,7 +55,7 @@ def build(root: Path, folder: Path) -> subprocess.Popen[str]:
 
 
 class _Wheel:
-    """Build the wheel in a second process while the pages are made, if its sources changed."""
+    """A build of the wheel in a second process while pages are written, if its sources changed."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
@@ -94,7 +94,7 @@ class _Wheel:
 
 
 def _button(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
-    """Add a button that downloads the wheel, next to that of the notebook."""
+    """Add a button that downloads the wheel, next to the one for the notebook."""
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons" and page.startswith("chapters/"):
             button = {

@@ -1,7 +1,7 @@
-"""Live figures: they answer the mouse, a finger or the keyboard, in Jupyter and on plain pages.
+"""Live figures: interactive by mouse, touch and keyboard, in Jupyter and on static pages.
 
-Needs `anywidget` (``pip install "attention-core[live]"``); the rest of the package never
-imports this.
+This subpackage needs `anywidget` (``pip install "attention-core[live]"``). The rest of the
+package does not import it.
 """
 
 from attention_core.widgets.attention_map import AttentionMap

@@ -8,7 +8,7 @@ import { wordNode } from "./shared/words.js";
 
 const shownMap = ({ maps, kind }) => maps.find(({ name }) => name === kind);
 
-// A smaller map may end before the token that was picked in another.
+// A map with fewer tokens may not have the one that was picked in another map.
 const picks = (state) => {
   const { queries, keys } = shownMap(state);
   return {
@@ -36,7 +36,7 @@ const numbers = (state) => {
 const visible = (token) => (token === " " ? "␣" : token);
 const ORDER = ["first", "second", "third", "fourth", "fifth", "sixth"];
 
-// “N”, or “2” with its place among those that look the same.
+// The name of a token: “N”, or the third “2” where the same token occurs several times.
 const called = (tokens, at) => {
   const token = tokens[at];
   const same = tokens.map((other, i) => (other === token ? i : -1)).filter((i) => i >= 0);
@@ -106,7 +106,7 @@ const say = ({ row, column, spread, received }, state) => {
 
 // --- all heads, small ------------------------------------------------------------------------
 
-// Cells of like weight go into one path: eight shades.
+// Eight shades: cells of about the same weight share one path.
 const SHADES = 8;
 
 /** @type {(weights: number[][], draw: (i: number, j: number) => string) => [string, number][]} */
@@ -174,7 +174,7 @@ const pairs = (view, { queries, keys }) => {
   const name = `${view.id}-token`;
   const rows = Math.max(queries.length, keys.length);
   const height = (n, size) => (n + 0.5 + (rows - size) / 2) * PITCH;
-  // A mouse that only passes shows a token for as long as it is there.
+  // Hovering shows a token while the mouse is over it. This is what was picked before.
   /** @type {{ side: string, at: number } | null} */
   let kept = null;
   const show = (side, at) => {
@@ -188,7 +188,7 @@ const pairs = (view, { queries, keys }) => {
         name,
         "data-control": "token",
         "aria-label": `${side} ${at}, ${token === " " ? "space" : token}`,
-        // Not onchange: under a mouse it is checked already. Arrow keys click, too.
+        // Not onchange: hovering has checked the input already. Arrow keys fire click, too.
         onclick: () => {
           show(side, at);
           if (kept) kept = { side, at };

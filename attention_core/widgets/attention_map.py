@@ -1,4 +1,4 @@
-"""Where each character looks, in every layer and head of a trained model, or in your weights."""
+"""Show attention weights: every layer and head of a trained model, or a tensor of your own."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ SOURCE_TEXT = "24 November 2026"
 
 
 def example_maps() -> list[dict[str, Any]]:
-    """All weights of the package's model for one date, three decimals each."""
+    """Return all attention weights of the package's model for one date, rounded to 3 decimals."""
     run = run_of(SOURCE_TEXT)
     source, target = list(SOURCE_TEXT), list(TARGET.decode(run.ids))
     writes, has_read = [*target, "EOS"], ["BOS", *target]
@@ -39,10 +39,11 @@ def _rounded(weights: Tensor) -> Any:
 
 
 class MapsTrait(traitlets.TraitType[Any, Any]):
-    """Maps that a figure can show: a list of dicts with name, queries, keys and weights.
+    """The maps of a figure: a list of dicts with name, queries, keys and weights.
 
-    queries and keys are texts, one for each row and each column of the weights, which have
-    the shape (layers, H, L, S), with the same layers and heads in all maps.
+    The weights have shape (layers, H, L, S); layers and H are the same in all maps. queries is
+    a list of L strings, which label the rows, and keys a list of S strings, which label the
+    columns.
     """
 
     info_text = "a list of maps, each with name, queries, keys and weights"
@@ -53,7 +54,7 @@ class MapsTrait(traitlets.TraitType[Any, Any]):
         maps = [_checked(one) for one in value]
         names = [one["name"] for one in maps]
         if len(set(names)) < len(names):
-            raise traitlets.TraitError(f"the names of maps must differ, got {names}")
+            raise traitlets.TraitError(f"each map must have its own name, got {names}")
         sizes = {_sizes(one)[:2] for one in maps}
         if len(sizes) > 1:
             raise traitlets.TraitError(
@@ -69,7 +70,7 @@ def _checked(one: Any) -> dict[str, Any]:
         raise traitlets.TraitError(f"a map must have name, queries, keys and weights, got {found}")
     name, queries, keys = one["name"], list(one["queries"]), list(one["keys"])
     if not all(isinstance(text, str) for text in (name, *queries, *keys)):
-        raise traitlets.TraitError("the name, the queries and the keys of a map must be texts")
+        raise traitlets.TraitError("the name, the queries and the keys of a map must be strings")
     try:
         weights = as_tensor(one["weights"])
     except TypeError as error:
@@ -92,21 +93,21 @@ def _sizes(one: dict[str, Any]) -> tuple[int, int, int, int]:
 
 
 class AttentionMap(LiveFigure):
-    """Who looks at whom: pick a map, a layer, a head, then a token on either side.
+    """Attention weights as lines between tokens: pick a map, a layer, a head, then a token.
 
-    At first these are the weights of the package's model for dates, three kinds of them,
-    while it translates "24 November 2026". A query of the decoder bears the name of the
-    character that it is about to write. Your own weights are shown the same way, and
-    `weights` gives those that stand in the figure now.
+    By default the figure shows the package's model for dates while it translates
+    "24 November 2026". There are three maps: encoder, decoder and cross-attention. A query of
+    the decoder is labelled with the character that it is about to write. Pass `weights` to
+    show your own; the property `weights` returns those that are shown now.
 
     Args:
         weights: your own, (H, L, S), each between 0 and 1
-        queries, keys: the tokens of your own, texts; without them, numbers
-        maps: several maps to choose from, as `MapsTrait` says
+        queries, keys: the tokens of your own weights, as strings; numbers if not given
+        maps: several maps to choose from, in the form that `MapsTrait` describes
         kind: the name of the map that is shown
         layer, head: counted from 0
-        side: whether a "query" is picked, with the weights that it gives, or a "key"
-        query, key: which one, counted from 0; in a smaller map the last
+        side: "query" to show the weights that a query gives, "key" to show those that a key gets
+        query, key: the index of the picked token, from 0; a map with fewer tokens uses its last
 
     >>> figure = AttentionMap(layer=1, head=1, query=5)
     >>> figure.weights.shape, figure.numbers()["row"][3]
@@ -136,7 +137,7 @@ class AttentionMap(LiveFigure):
         if weights is not None:
             traits = {**_single(weights, queries, keys), **traits}
         elif queries is not None or keys is not None:
-            raise traitlets.TraitError("queries and keys are the tokens of weights: give weights")
+            raise traitlets.TraitError("queries and keys label weights: pass weights as well")
         super().__init__(**traits)
 
     @traitlets.default("maps")
@@ -166,7 +167,7 @@ class AttentionMap(LiveFigure):
 
     @property
     def weights(self) -> Tensor:
-        """The weights of the map and layer that are shown, (H, L, S); set your own here."""
+        """The weights of the map and layer that are shown, (H, L, S); assign to show others."""
         return torch.tensor(self._shown()["weights"][self.layer], dtype=torch.float64)
 
     @weights.setter
@@ -181,19 +182,19 @@ class AttentionMap(LiveFigure):
 
     @property
     def row(self) -> Tensor:
-        """What the picked query gives each key, (S,)."""
+        """The weights that the picked query gives to the keys, (S,)."""
         weights = self.weights[self.head]
         return weights[min(self.query, len(weights) - 1)]
 
     @property
     def column(self) -> Tensor:
-        """What the picked key gets from each query, (L,)."""
+        """The weights that the picked key gets from the queries, (L,)."""
         weights = self.weights[self.head].T
         return weights[min(self.key, len(weights) - 1)]
 
     def numbers(self) -> Numbers:
         row, column = self.row, self.column
-        # As many keys, looked at alike, would have this entropy.
+        # exp(entropy): this many keys with equal weights would have the same entropy.
         spread = torch.special.entr(row).sum().exp().item() if row.any() else 0.0
         return {
             "row": row.tolist(),
@@ -219,7 +220,7 @@ class AttentionMap(LiveFigure):
 
 
 def _single(weights: Any, queries: Any, keys: Any) -> dict[str, Any]:
-    """The traits that show one tensor (H, L, S)."""
+    """Return the traits that show one tensor of shape (H, L, S)."""
     try:
         tensor = as_tensor(weights)
     except TypeError as error:

@@ -1,11 +1,11 @@
-"""Join the ES modules of live figures into one script, in the order in which they need each other.
+"""Bundle the ES modules of live figures into one script, dependencies first.
 
-A browser loads no module from a page that was opened as a file, and anywidget takes one text.
-So imports are resolved here, without Node: each module becomes a function of its own that
-returns what it exports. The grammar is the little that the modules use, and anything else is
-an error: `import { a, b } from "./file.js";`, `export const a = ...` and one `export default`.
+A browser loads no module from a page that was opened as a file, and anywidget takes one string.
+So imports are resolved here, without Node: each module becomes a function that is called once
+and returns its exports. Only three forms are understood, and any other is an error:
+`import { a, b } from "./file.js";`, `export const a = ...` and one `export default`.
 
-The module imports nothing of the package, so that the book's build need not load torch.
+This module imports nothing from the package, so that the book's build need not load torch.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n", re.MUL
 
 
 def imported(path: Path) -> list[Path]:
-    """List the modules that one module imports, in its order."""
+    """List the modules that a module imports, in the order of its import statements."""
     found = _IMPORT.findall(path.read_text(encoding="utf-8"))
     return [(path.parent / file).resolve() for _, file in found]
 
 
 def needed(entries: Sequence[Path]) -> list[Path]:
-    """List the modules that are needed, each after all that it imports."""
+    """List the entries and all their dependencies, each module after those that it imports."""
     order: list[Path] = []
 
     def visit(path: Path, above: tuple[Path, ...]) -> None:
         if path in above:
-            raise ValueError(f"{path.name} imports itself, by way of {above[-1].name}")
+            raise ValueError(
+                f"circular import: {path.name} imports itself through {above[-1].name}"
+            )
         if path not in order:
             for other in imported(path):
                 visit(other, (*above, path))
@@ -46,14 +48,14 @@ def needed(entries: Sequence[Path]) -> list[Path]:
 
 
 def without_comments(text: str) -> str:
-    """Drop comments that fill whole lines; types and reasons are for readers of the source.
+    """Remove the comments that fill whole lines: only readers of the source need them.
 
     >>> without_comments("// why\\nconst a = 1; // stays\\n/**\\n * @type {x}\\n */\\nb();\\n")
     'const a = 1; // stays\\nb();\\n'
     """
     for number, line in enumerate(text.split("\n"), start=1):
         if line.count("`") % 2:
-            raise ValueError(f"line {number}: a template must end on its line, got {line.strip()}")
+            raise ValueError(f"line {number}: a template must be on one line, got {line.strip()}")
     return _COMMENT.sub("", text)
 
 
@@ -83,7 +85,7 @@ def _parts(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def module(entry: Path) -> str:
-    """Make one ES module of a figure, for anywidget and for Node."""
+    """Return the bundle of a figure as one ES module, for anywidget and for Node."""
     paths = needed([entry])
     entry = paths[-1]
     text = entry.read_text(encoding="utf-8")
@@ -96,7 +98,7 @@ def module(entry: Path) -> str:
 
 
 def page_script(figures: Sequence[Path], host: Path) -> str:
-    """Make one classic script for a page: all that its figures use, then the page's host."""
+    """Return the bundle of a page as one classic script: its figures, then the call of the host."""
     for path in figures:
         if not _DEFAULT.search(path.read_text(encoding="utf-8")):
             raise ValueError(f"{path.name} must have one `export default`")

@@ -1,4 +1,4 @@
-"""What the model that comes with the package does with one text, in float64."""
+"""Run the package's model for dates on one text, in float64, and record its attention."""
 
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -13,16 +13,16 @@ from attention_core.decoding import greedy_decode
 from attention_core.recording import record_attention
 from attention_core.training import load_trained
 
-#: The longest source, and the longest translation.
+#: The greatest length of a source, and of a translation, in characters.
 MOST = 40
 
 
 class Run(NamedTuple):
-    """One text, read and translated; a step reads one more character and scores the next.
+    """The translation of one text; each step reads one more character and scores the next.
 
     Shape:
-        ids: what is written, without BOS and EOS
-        logits: (steps, V), one step more than ids, that of EOS
+        ids: the ids of the translation, without BOS and EOS
+        logits: (steps, V), one step more than ids, for EOS, unless `MOST` ended the translation
         encoder: (layers, H, S, S)    decoder: (layers, H, steps, steps)
         cross: (layers, H, steps, S)
     """
@@ -36,7 +36,7 @@ class Run(NamedTuple):
 
 @cache
 def dates_model() -> Any:
-    """The package's Transformer for dates, all of it in float64: its table of positions, too."""
+    """Return the package's Transformer for dates in float64, its table of positions included."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -47,7 +47,7 @@ def dates_model() -> Any:
 
 @lru_cache(maxsize=128)
 def run_of(source: str) -> Run:
-    """Translate ``source`` greedily, and record where the model looks.
+    """Translate ``source`` with greedy decoding, and record all attention weights.
 
     >>> TARGET.decode(run_of("3 May 2026").ids)
     '二〇二六年五月三日'
@@ -75,9 +75,9 @@ def run_of(source: str) -> Run:
 
 @cache
 def packed() -> tuple[dict[str, Any], bytes]:
-    """What a page needs to run the model itself: sizes, names and shapes, and all numbers.
+    """Return what a page needs to run the model: its config and shapes, and its parameters.
 
-    The numbers are float16, two bytes each, the lower first, tensor after tensor.
+    The parameters are float16 in little-endian byte order, one tensor after the other.
     """
     with (files("attention_core") / "data" / "dates.pt").open("rb") as file:
         saved = torch.load(file, map_location="cpu", weights_only=True)

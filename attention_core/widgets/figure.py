@@ -1,10 +1,9 @@
-"""What all live figures share: their state and numbers, and a table for readers without
-JavaScript.
+"""The base class of live figures: their state, their numbers, and a table without JavaScript.
 
 A figure is written twice, as a Python class and as a JavaScript module of the same name.
-Both turn the same state into the same numbers, Python by `attention_core`; tests compare
-them. In Jupyter the two talk through `anywidget`. On a page without a kernel the module
-runs alone, from the state that the stored output carries.
+Both compute the same numbers from the same state, Python with `attention_core`; tests compare
+them. In Jupyter, `anywidget` keeps the two in step. On a page without a kernel the module runs
+alone, from the state in the stored output.
 """
 
 import html
@@ -21,14 +20,14 @@ from torch import Tensor
 from attention_core.widgets import bundle
 
 HERE = Path(__file__).parent
-#: Nested dicts and lists of numbers, by the names under which a figure shows them.
+#: Nested dicts and lists of numbers; the keys are the names that the JavaScript module uses.
 Numbers = dict[str, Any]
-#: What to do where two traits must change at the same moment.
+#: The end of an error message, for traits that must change together.
 TOGETHER = "; change both inside `with figure.hold_trait_notifications():`"
 
 
 def script_of(name: str) -> str:
-    """Return the ES module of a figure with all that it imports, as one text."""
+    """Return the ES module of a figure, bundled with all that it imports."""
     return bundle.module(HERE / f"{name}.js")
 
 
@@ -37,7 +36,7 @@ def _read(name: str) -> str:
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """A number as figures show it: fixed decimals, and zero without a sign.
+    """Format a number as figures show it: fixed decimals, and zero without a sign.
 
     >>> number_text(-0.00001), number_text(2.5, digits=1), number_text(float("-inf"))
     ('0.0000', '2.5', '−∞')
@@ -49,10 +48,11 @@ def number_text(value: float, digits: int = 4) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Write plain data as JSON that can stand inside a script element.
+    """Return plain data as JSON that is safe inside a script element.
 
-    Where HTML reads a script, no entity counts, and a text with ``</script>`` or ``<!--`` would
-    end or swallow it. As ``\\u003c`` a ``<`` means the same to JSON and nothing to HTML.
+    HTML entities are not decoded inside a script. A string with ``</script>`` would end it, and
+    ``<!--`` can hide its end tag. So each ``<`` is escaped as ``\\u003c``, which JSON reads as
+    ``<`` and HTML does not read as a tag.
 
     >>> print(script_json({"words": ["</script>"]}))
     {"words": ["\\u003c/script>"]}
@@ -65,17 +65,17 @@ _CHINESE = re.compile("[\u3007\u3400-\u9fff\uff00-\uffef]+")
 
 
 def _marked(text: str) -> str:
-    """Text for HTML; Chinese words get their language, so that they get font and voice."""
+    """Escape text for HTML; mark Chinese with its language, for the font and screen readers."""
     return _CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(text))
 
 
 class Table:
-    """The plain form of a figure: what a reader sees where scripts do not run.
+    """The table that stands for a figure where scripts do not run.
 
     Args:
         caption: what the numbers are
-        columns: heads of the columns, that of the labels first
-        rows: a label, then numbers or texts
+        columns: the column headers, that of the labels first
+        rows: for each row a label, then numbers or strings
 
     >>> Table("Scores", ["", "score"], [["Your", 0.9544]]).rows
     [['Your', '0.9544']]
@@ -102,36 +102,36 @@ class Table:
 
 
 class LiveFigure(anywidget.AnyWidget):
-    """A figure that answers at once, in Jupyter and on a page without a kernel.
+    """An interactive figure, in Jupyter and on a page without a kernel.
 
-    A subclass names its module, defines traits with ``sync=True`` as its state, and says
-    which numbers it shows and how they look as a table. Reading a trait gives what the
-    reader has set with the mouse; setting it moves the figure.
+    A subclass names its JavaScript module, defines its state as traits with ``sync=True``, and
+    implements `numbers` and `table`. Reading a trait returns what the reader has set in the
+    figure; setting it updates the figure.
     """
 
-    #: Name of the module beside this file, without ``.js``.
+    #: Name of the JavaScript module in this folder, without ``.js``.
     module: ClassVar[str] = ""
-    #: About how high it is on a wide page and on a phone, in pixels: kept free in advance.
+    #: Approximate height on a wide page and on a phone, in pixels; the page reserves it.
     heights: ClassVar[tuple[int, int]] = (320, 420)
 
     _css = _read("live.css")
 
     def __init_subclass__(cls, **options: Any) -> None:
-        # anywidget makes a class of its own for each figure, with _esm as a trait.
+        # For each instance anywidget makes another subclass, with _esm as a trait.
         if cls.module and "_esm" not in vars(cls):
             cls._esm = script_of(cls.module)
         super().__init_subclass__(**options)
 
     def numbers(self) -> Numbers:
-        """All that the figure shows, computed by `attention_core` from its traits."""
+        """Return all that the figure shows, computed from its traits with `attention_core`."""
         raise NotImplementedError
 
     def table(self) -> Table:
-        """The same for readers without JavaScript."""
+        """Return the table for readers without JavaScript."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
-        """The traits that the page reads and writes, as plain data."""
+        """Return the traits that the page reads and writes, as plain data."""
         return {
             name: _plain(getattr(self, name))
             for name in sorted(self.traits(sync=True))
@@ -139,11 +139,11 @@ class LiveFigure(anywidget.AnyWidget):
         }
 
     def __repr__(self) -> str:
-        # What nbval compares: no address, nothing that differs from run to run.
+        # nbval compares this text, so it must not change between runs: no address.
         return f"{type(self).__name__}()"
 
     def static_html(self) -> str:
-        """The stored form: the state for the script, the table for everyone else."""
+        """Return the stored HTML: the state for the script, the table for readers without it."""
         wide, narrow = self.heights
         return (
             f'<div class="live" data-live="{self.module}" '
@@ -173,7 +173,7 @@ def _plain(value: Any) -> Any:
 
 
 def flatten(numbers: Any, prefix: str = "") -> dict[str, float]:
-    """Every number by its path, as the page names it.
+    """Return every number by its path, in the form of ``data-key`` on the page.
 
     >>> flatten({"weights": [[0.5]], "dot": 2.0})
     {'weights.0.0': 0.5, 'dot': 2.0}

@@ -7,7 +7,7 @@ import { liveNumber, resultSentence } from "./shared/numbers.js";
 
 const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
 
-// The index of a place in a tensor of this shape, its first axis first.
+// The index of a place in memory, in a tensor of this shape in row-major order.
 const unravel = (place, shape) =>
   shape.map((size, axis) => Math.floor(place / product(shape.slice(axis + 1))) % size);
 
@@ -22,10 +22,10 @@ const numbers = ({ x, num_heads: heads, way, picked }) => {
     [heads, length, part],
   ];
   const places = Array.from({ length: length * width }, (_, place) => place);
-  // The same cell, read head by head: its place among all rows of head 0, all of head 1, ...
+  // The place of a cell if all rows of head 0 come first, then all of head 1, and so on.
   const exchanged = ([l, h, c]) => (h * length + l) * part + c;
   const returns = way === "transpose" || way === "stack";
-  // Which place of memory is read where, in the heads and when they are put together.
+  // For each place in the heads (split), and in the merged table, the place in x it comes from.
   const split = places.map((at) => {
     if (way === "reshape") return at;
     const [h, l, c] = unravel(at, byHead);
@@ -33,9 +33,9 @@ const numbers = ({ x, num_heads: heads, way, picked }) => {
   });
   const back = places.map((at) => (returns ? exchanged(unravel(at, byWord)) : at));
   const merged = back.map((at) => split[at]);
-  // For the eye: row l of head 0, next to it row l of head 1, and so on.
+  // For display: row l of head 0, beside it row l of head 1, and so on.
   const side = places.map((at) => split[exchanged(unravel(at, byWord))]);
-  // All rows of a head weigh alike, so each becomes their mean: the share of each word in it.
+  // With equal weights each row of a head becomes the mean of its rows: the shares of the words.
   const mixed = places.map((at) => {
     const [h, , c] = unravel(at, byHead);
     const shares = x.map(() => 0);
@@ -183,7 +183,7 @@ const build = (view) => {
   const digits = digitsOf(x);
   const columns = x[0].map((_, j) => String(j));
   const headOf = (column, heads) => Math.floor((column * heads) / width);
-  // A column has the colour of the head that it belongs to, wherever its numbers go.
+  // A number keeps the colour of the head that its column of x belongs to, wherever it goes.
   const paint =
     (placeOf) =>
     (n, { num_heads: heads, picked }, i, j) => {

@@ -1,4 +1,4 @@
-"""Cut a small table into heads, put it together again, and follow a number on its way."""
+"""Split a small table into heads, merge it again, and follow one number through the steps."""
 
 import math
 from typing import Any
@@ -19,18 +19,18 @@ from attention_core.widgets.traits import CountTrait, TensorTrait
 
 WORDS = ["he", "saw", "her"]
 WAYS = ["transpose", "reshape", "stack", "forgotten"]
-#: The first digit counts the word, the second the column.
+#: The first digit is the number of the word, the second that of the column.
 TABLE = [[10.0 * word + column for column in range(1, 7)] for word in range(1, 4)]
 
 
 class Heads(LiveFigure):
-    """A table of tokens is cut into heads and put together again, in one of four ways.
+    """Split a table of tokens into heads and merge it again, in one of four ways.
 
-    "transpose" cuts with `view`, then exchanges two axes, and undoes both; "stack" cuts
-    columns and lays the heads behind each other on the batch axis, as the TensorFlow code
-    does; "reshape" goes straight to the shape of the heads, and back; "forgotten" cuts
-    rightly, but puts together by `reshape` alone. The figure shows which number comes home,
-    and which word still hears which if in each head all rows weigh alike.
+    "transpose" splits with `view`, exchanges two axes, and undoes both. "stack" splits the
+    columns and concatenates the heads on the batch axis, as the TensorFlow code does.
+    "reshape" reshapes to the shape of the heads, and back. "forgotten" splits correctly, but
+    merges with `reshape` alone. The figure shows which numbers return to their place, and
+    which words contribute to each row if all rows of a head get equal weights.
 
     Args:
         words: the tokens, at least one
@@ -71,8 +71,8 @@ class Heads(LiveFigure):
             )
         if x.shape[1] % self.num_heads or x.numel() <= self.picked:
             raise traitlets.TraitError(
-                f"x must have a width that num_heads, {self.num_heads}, divides, and a number "
-                f"at the picked place, {self.picked}, got shape {tuple(x.shape)}"
+                f"the width of x must be a multiple of num_heads, {self.num_heads}, and x must "
+                f"have more numbers than picked, {self.picked}, got shape {tuple(x.shape)}"
             )
         return value
 
@@ -89,24 +89,23 @@ class Heads(LiveFigure):
     def _check_picked(self, proposal: Any) -> int:
         if proposal["value"] >= self.x.numel():
             raise traitlets.TraitError(
-                f"picked must be below the number of numbers in x, {self.x.numel()}, "
-                f"got {proposal['value']}"
+                f"picked must be less than x.numel(), {self.x.numel()}, got {proposal['value']}"
             )
         return int(proposal["value"])
 
     @property
     def heads(self) -> Tensor:
-        """The blocks that the heads get, (H, L, d_k)."""
+        """The part of x that each head gets, (H, L, d_k)."""
         return self._split(self.x)
 
     @property
     def merged(self) -> Tensor:
-        """The table put together again, as if attention had changed nothing, (L, d_model)."""
+        """The heads merged again, unchanged by attention, (L, d_model)."""
         return self._merge(self.heads)
 
     @property
     def heard(self) -> Tensor:
-        """Share of each word (column) in each row of the result, all rows weighing alike."""
+        """The share of each word (column) in each row of the result, with equal weights, (L, L)."""
         (length, width), columns = self.x.shape, []
         for word in torch.eye(length, dtype=torch.float64):
             v = self._split(word[:, None].expand(length, width).contiguous())
@@ -131,7 +130,7 @@ class Heads(LiveFigure):
         return heads.reshape(self.x.shape)
 
     def _stations(self) -> list[Tensor | None]:
-        """Where each place of memory stands after each step; None where a way has no such."""
+        """Return the places in memory after each step; None for a step that this way lacks."""
         places = torch.arange(self.x.numel(), dtype=torch.float64).view(self.x.shape)
         heads = self._split(places)
         merged = self._merge(heads)

@@ -1,10 +1,10 @@
-// The page's part: starts each figure from the state that stands in the page.
+// The host on a page without a kernel: renders each figure from the state stored in the page.
 
 /** @typedef {import("./shared/figure.js").Model} Model */
 /** @typedef {(...message: any[]) => void} Listener */
 
 /**
- * The state of one figure, as the kernel's model keeps it in Jupyter.
+ * Make the model of one figure. It keeps the state, as the kernel's model does in Jupyter.
  *
  * @type {(state: Record<string, any>, here: string) => Model}
  */
@@ -16,7 +16,7 @@ const modelOf = (state, here) => {
   };
   return {
     get: (key) => state[key],
-    // One value by its name, or several at once as an object.
+    // Takes a name and a value, or an object with several values.
     set: (key, value) => {
       const changes = typeof key === "object" ? key : { [key]: value };
       Object.assign(state, changes);
@@ -29,8 +29,9 @@ const modelOf = (state, here) => {
     off: (event, listen) => {
       listeners[event] = (listeners[event] ?? []).filter((one) => one !== listen);
     },
-    // A figure that wants a model gets it from a script beside this one, as it would get it
-    // from a kernel: as a message with bytes. Without bytes: it did not come.
+    // A figure asks for a trained model with a message. The answer is a message with bytes, as
+    // from a kernel; the bytes come from a script beside this one. If that does not load, the
+    // answer has no bytes.
     send: ({ wants }) => {
       const answer = () => {
         const { liveData } = /** @type {any} */ (globalThis);
@@ -64,15 +65,15 @@ export const host = (modules) => {
       const state = JSON.parse(place.querySelector("script")?.textContent ?? "");
       module.render({ model: modelOf(state, here), el: place });
     } catch (error) {
-      // The table still says what the figure would; the other figures still start.
+      // The table stays in place of this figure; the other figures still start.
       place.querySelector(".live-figure")?.remove();
       console.error(error);
       continue;
     }
-    table?.remove(); // the figure says all that it said
-    // The box is reached by keyboard for the table's sake; the figure has its own stops.
+    table?.remove(); // the figure shows all that the table showed
+    // The box has a tab stop so that the table can be scrolled; the figure has its own.
     const box = place.closest(".output.text_html");
     for (const name of ["tabindex", "role", "aria-label"]) box?.removeAttribute(name);
-    box?.classList.add("live-box"); // no longer scrolls: its wide parts have boxes of their own
+    box?.classList.add("live-box"); // does not scroll: wide parts have their own scroll boxes
   }
 };

@@ -6,7 +6,7 @@ import { maskTable, shadedGrid } from "./shared/mask.js";
 import { matmul, scaleMatrix, softmax, transpose } from "./shared/math.js";
 import { liveNumber, resultSentence } from "./shared/numbers.js";
 
-const noise = 1e-9; // rounding moves an output by less, a changed word by far more
+const noise = 1e-9; // rounding errors stay below it; a changed word moves an output far more
 
 const attend = (x, mask) => {
   const scores = scaleMatrix(matmul(x, transpose(x)), 1 / Math.sqrt(x[0].length));
@@ -21,7 +21,7 @@ const numbers = ({ embeddings, mask, layers }) => {
     for (let layer = 0; layer < layers; layer += 1) x = attend(x, mask).contexts;
     return x;
   };
-  // Change one input, see which outputs move: 1 more on its first number, 2 more on its last.
+  // Change one input and see which outputs move: add 1 to its first number, up to 2 to its last.
   const width = embeddings[0].length;
   const before = stack(embeddings);
   const columns = embeddings.map((_, j) => {
@@ -50,7 +50,7 @@ const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
   if (permitted === 0)
     return "All is forbidden: every row adds up to 0, and no output moves, whatever the input.";
   const name = (i) => `“${words[i]}”`;
-  // The pair that lies farthest apart among those that pass.
+  // The pair of words farthest apart, of those that are reached and pass the test.
   const farthest = (test) =>
     reach
       .flatMap((row, i) =>
@@ -68,7 +68,7 @@ const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
     );
   }
   if (future) {
-    // Without a permitted cell above the diagonal no number of layers reaches one.
+    // Such a pair exists: without a permitted cell above the diagonal, no layers leak the future.
     const [i, j] = farthest((m, n) => n > m && mask[m][n]).map(name);
     said.push(
       `${empty.length ? "The" : "Every row adds up to 1, and yet the"} future leaks: ` +

@@ -1,4 +1,4 @@
-"""Paint a mask, and see what it promises: which inputs reach which outputs."""
+"""Paint a mask, and see which inputs reach which outputs through several layers."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ from attention_core.widgets.traits import CountTrait, TensorTrait
 
 # The causal mask with one cell too many: "journey" may look at "one".
 MASK = [[j <= i or (i, j) == (1, 4) for j in range(6)] for i in range(6)]
-NOISE = 1e-9  # rounding moves an output by less, a changed word by far more
+NOISE = 1e-9  # rounding errors stay below it; a changed word moves an output far more
 
 
 class MaskTrait(TensorTrait):
-    """A square mask of bool; 0 and 1 are taken for False and True.
+    """A square bool mask; 0 and 1 are read as False and True.
 
     >>> class Pair(traitlets.HasTraits):
     ...     m = MaskTrait([[True]])
@@ -51,23 +51,23 @@ class MaskTrait(TensorTrait):
 
 
 class MaskPainter(LiveFigure):
-    """A mask to paint by hand, with its weights and what comes of it after several layers.
+    """A mask to paint by hand, with its attention weights and its effect after several layers.
 
-    The layers are chapter 5's: each row serves as query, key and value, and the contexts of
-    one layer are the words of the next. Beside the mask stands how far each output moves
-    when one input is changed, as `attention_core.reach_matrix` finds it.
+    The layers are those of chapter 5: each row serves as query, key and value, and the contexts
+    of one layer are the inputs of the next. Beside the mask the figure shows how far each
+    output moves when one input is changed, as computed by `attention_core.reach_matrix`.
 
     Args:
         words: the words, 2 to 8
         embeddings: their numbers, (number of words, width)
-        mask: True = may look, (number of words, number of words); row i belongs to query i
-        layers: how many of them are stacked, 1 to 5
+        mask: True = may look, (number of words, number of words); row i is the row of query i
+        layers: the number of layers, 1 to 5
 
     >>> from attention_core import causal_mask
     >>> figure = MaskPainter(mask=causal_mask(6))
     >>> [round(x, 2) for x in figure.reach[1].tolist()]
     [1.73, 1.9, 0.0, 0.0, 0.0, 0.0]
-    >>> MaskPainter(layers=2).numbers()["future"]  # one wrong cell, and soon five
+    >>> MaskPainter(layers=2).numbers()["future"]  # one wrong cell, and five after two layers
     5
     """
 

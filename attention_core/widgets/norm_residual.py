@@ -1,4 +1,4 @@
-"""One token, its norm, and a stack of layers joined in five ways."""
+"""Compare LayerNorm on one token, and five ways to join a sublayer in a stack of layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,25 +10,25 @@ from attention_core.layers import LayerNorm, _Residual
 from attention_core.widgets.figure import LiveFigure, Numbers, Table, number_text
 from attention_core.widgets.traits import CountTrait, NumberTrait, TensorTrait
 
-#: How much a token hears of both tokens, itself first: attention with fixed weights.
+#: Fixed attention weights: 0.75 on the token itself, 0.25 on the other.
 WEIGHTS = [[0.75, 0.25], [0.25, 0.75]]
 JOINS = ["f(x)", "norm(f(x))", "x + f(x)", "norm(x + f(x))", "x + f(norm(x))"]
 
 
 class NormResidual(LiveFigure):
-    """Chapter 8's stacks on two tokens of four numbers; the reader moves the first.
+    """The stacks of chapter 8 on two tokens of four numbers; the reader changes the first.
 
-    Shown are the token's mean and variance and what `LayerNorm` makes of it, then what is
-    left of both tokens after some layers. The sublayer f gives each token three quarters
-    of itself and a quarter of the other, times a strength. It is joined in five ways:
-    alone, normed, added, added and normed (post-norm), added after a norm (pre-norm). For
-    each way there are the chapter's two measures, size and spread.
+    The figure shows the token's mean and variance, its `LayerNorm`, and both tokens after some
+    layers. The sublayer f mixes three quarters of each token with a quarter of the other, and
+    multiplies by a strength. It is joined in five ways: alone; then a norm; added to its input;
+    added, then a norm (post-norm); added, with a norm before f (pre-norm). Each way has the two
+    measures of chapter 8, size and spread.
 
     Args:
-        x: the token that the reader moves, four numbers between -20 and 20
-        other: the token beside it
-        strength: of the sublayer, between 0 and 1
-        layers: how many, 1 to 12
+        x: the token that the reader changes, four numbers between -20 and 20
+        other: the other token, four numbers between -20 and 20
+        strength: the factor of the sublayer, between 0 and 1
+        layers: the number of layers, 1 to 12
 
     >>> figure = NormResidual(x=[0, 6, 6, 8])
     >>> [round(number, 4) for number in figure.normed.tolist()]
@@ -125,5 +125,5 @@ def _norm(x: Tensor) -> Tensor:
 
 
 def _spread(x: Tensor) -> float:
-    """Chapter 8's measure: how much is left when the tokens' mean is taken off."""
+    """Return the spread of chapter 8: the norm of the tokens minus their mean, over their norm."""
     return float((x - x.mean(dim=0, keepdim=True)).norm() / x.norm())

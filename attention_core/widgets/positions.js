@@ -163,7 +163,7 @@ const build = (view) => {
         label: `${title}, for offsets 0 to ${LAST_OFFSET}`,
       }),
     );
-  const phone = matchMedia("(max-width: 700px)").matches; // there the numbers open on request
+  const phone = matchMedia("(max-width: 700px)").matches; // there the numbers are folded at first
   return [
     make(
       "p.live-lead",

@@ -1,4 +1,4 @@
-"""Sinusoidal positions: pairs that turn like hands, and what a dot product sees of them."""
+"""Show sinusoidal positions as rotating pairs, and the dot product of two positions."""
 
 import math
 from typing import Any
@@ -15,16 +15,16 @@ LAST_POSITION, LAST_OFFSET, MOST_PAIRS = 200, 60, 8
 
 
 class Positions(LiveFigure):
-    """Two positions of the sinusoidal table, their pairs as hands, and their dot product.
+    """Two rows of the sinusoidal table, with each pair of columns drawn as a hand of a clock.
 
-    A pair of columns is one hand: its sine lies to the right, its cosine up. A step of
-    `offset` words turns it by an angle that depends on the offset only, and so does what it
-    adds to the dot product of the two rows, the cosine of that angle.
+    The sine of a pair points right, its cosine up. A step of `offset` words turns the hand by
+    an angle that depends on the offset only. So does the pair's contribution to the dot product
+    of the two rows: the cosine of that angle.
 
     Args:
         position: where the first row stands, between 0 and 200
         offset: how many words later the second one stands, between 0 and 60
-        pair: which pair is shown large, from 0, the fastest
+        pair: the index of the pair that is shown large; 0 turns fastest
         d_model: width of a row, even, between 2 and 16
         base: 10,000 in the paper, at least 2
 
@@ -51,7 +51,7 @@ class Positions(LiveFigure):
             raise traitlets.TraitError(f"d_model must be even, got {proposal['value']}")
         if proposal["value"] <= 2 * self.pair:
             raise traitlets.TraitError(
-                f"d_model must leave room for the picked pair, {self.pair}, got {proposal['value']}"
+                f"d_model must be greater than 2 * pair, {2 * self.pair}, got {proposal['value']}"
             )
         return int(proposal["value"])
 
@@ -72,7 +72,7 @@ class Positions(LiveFigure):
 
     @property
     def _rows(self) -> Tensor:
-        """The rows from `position` to the last offset."""
+        """The rows at offsets 0 to 60 from `position`, (61, d_model)."""
         length = self.position + LAST_OFFSET + 1
         table = sinusoidal_encoding(length, self.d_model, base=self.base, dtype=torch.float64)
         return table[self.position :]
@@ -112,12 +112,12 @@ class Positions(LiveFigure):
             "wavelength": 2 * math.pi / radians,
             "turn": self.offset * radians,
             "turns": self.offset * radians / (2 * math.pi),
-            # Both rows, pair by pair, and what each pair adds to the product at this offset.
+            # Both rows, pair by pair, and what each pair adds to the dot product at this offset.
             "hands": rows[[0, self.offset]].tolist(),
             "parts": parts[self.offset].tolist() + absent,
             "part": parts[self.offset, self.pair].item(),
             "dot": self.dots[self.offset].item(),
-            # Against the offset: what this pair adds, and the sum of all.
+            # As functions of the offset: what this pair adds, and the sum over all pairs.
             "curve": parts[:, self.pair].tolist(),
             "dots": self.dots.tolist(),
             "most": self.d_model / 2,
@@ -125,7 +125,7 @@ class Positions(LiveFigure):
 
     def table(self) -> Table:
         n = self.numbers()
-        # The angles per step, from the turn of one step.
+        # The angle of each pair per step, from the rotation by one step.
         step = sinusoidal_shift(1, self.d_model, base=self.base, dtype=torch.float64)
         radians = torch.atan2(step.diagonal(-1)[::2], step.diagonal()[::2]).tolist()
         rows: list[list[Any]] = [

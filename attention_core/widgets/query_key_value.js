@@ -34,7 +34,7 @@ const chosen = (W_v) => [0, 1, 2].find((i) => W_v.every(([x], j) => x === (i ===
 const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
   const near = (a, b) => Math.abs(a - b) < 1e-6;
   const angle = ([x, y]) => (Math.atan2(y, x) * 180) / Math.PI;
-  // How far stall 1's query points beside the key of the stall it wants.
+  // The angle between stall 1's query and the key of the stall it wants, in degrees.
   const beside = Math.abs(((angle(queries[0]) - angle(keys[1]) + 540) % 360) - 180);
   const keyTurned = !near(W_k[0][1], 0) || !near(W_k[1][0], 0);
   if (scores.flat().every((s) => near(s, 0))) {
@@ -82,7 +82,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
   return `${both}: ${symmetric ? "the scores are symmetric" : "looking for and being found differ"}.`;
 };
 
-// The matrix whose first stall has its tip at another place: turned and stretched as a whole.
+// Turn and stretch the whole matrix, so that the tip of stall 1 moves to another point.
 /** @type {(matrix: number[][], place: number[], to: number[]) => number[][]} */
 const moved = (matrix, place, [x, y]) => {
   const [[a, b]] = matmul([place], matrix);

@@ -1,4 +1,4 @@
-"""Turn and stretch two matrices, choose a third: who looks at whom, and what it hears."""
+"""Turn and stretch W_q and W_k and choose W_v: how queries, keys and values do their work."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from attention_core.functional import attention_weights, scaled_dot_product_atte
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
 from attention_core.widgets.traits import TensorTrait
 
-#: How far right, how far up, the price: four stalls on a ring, clockwise from the top.
+#: Four stalls on a ring, clockwise from the top: right, up, price.
 MARKET = [[0.0, 1.0, 2.0], [1.0, 0.0, 7.0], [0.0, -1.0, 4.0], [-1.0, 0.0, 5.0]]
 
 
 class QueryKeyValue(LiveFigure):
     """Four stalls on a ring; each wants to know the price of the next one, clockwise.
 
-    A stall is a row of three numbers: how far right, how far up, the price. Three matrices
-    make its faces: the query and the key, two numbers each, and the value, one number. On
-    the page the tips of stall 1's query and key can be dragged: that turns and stretches
-    the matrix, and with it the queries or keys of all stalls. A choice says which of the
-    three numbers is the value.
+    A stall is a row of three numbers: its coordinates (right, up) and its price. Three matrices
+    project it to a query and a key of two numbers each, and to a value of one number. The tips
+    of stall 1's query and key can be dragged. That turns and stretches the matrix, and with it
+    the queries or keys of all stalls. Radio buttons choose which of the three numbers is the
+    value.
 
     Args:
         market: the stalls, (4, 3)
@@ -38,7 +38,7 @@ class QueryKeyValue(LiveFigure):
     heights = (484, 882)
 
     market = TensorTrait(MARKET, shape=(4, 3))
-    # One row for every job, as in chapter 2: the place is query and key, the query louder.
+    # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled in q.
     W_q = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
     W_k = TensorTrait([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
     W_v = TensorTrait([[1.0], [0.0], [0.0]], shape=(3, 1), bounds=(-4, 4))
@@ -52,20 +52,20 @@ class QueryKeyValue(LiveFigure):
 
     @property
     def scores(self) -> Tensor:
-        """Every query with every key, (4, 4)."""
+        """The dot product of every query with every key, (4, 4)."""
         q, k, _ = self._faces()
         return q @ k.mT
 
     @property
     def weights(self) -> Tensor:
-        """The shares, a row for each query, (4, 4)."""
+        """The attention weights, a row for each query, (4, 4)."""
         q, k, _ = self._faces()
-        # The package divides by the root of the width; this takes it out again.
+        # attention_weights divides the scores by the root of the width 2; the factor cancels that.
         return attention_weights(q * 2**0.5, k)
 
     @property
     def answers(self) -> Tensor:
-        """What each stall hears, (4,)."""
+        """The output of attention for each stall, (4,)."""
         q, k, v = self._faces()
         return scaled_dot_product_attention(q * 2**0.5, k, v)[:, 0]
 

@@ -7,7 +7,7 @@ import { sliderControl } from "./shared/slider.js";
 const widths = [4, 16, 64, 256, 1024];
 const [queries, keys, size] = [1000, 16, 32]; // size: words of 32 coins in the widest vector
 
-// MurmurHash3's last step, of a counter: the same 32 coins in every language.
+// MurmurHash3's finalizer, of a counter: the same 32 coins as in Python.
 const word = (count) => {
   let h = Math.imul(count, 0x9e3779b9);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -22,7 +22,7 @@ const ones = (bits) => {
 };
 
 // A product of two coins is −1 where they differ: q·k is d − 2 · (places where they differ).
-// A narrow vector is the start of a wide one. Each query's scores are sorted here, once:
+// A narrow vector is a prefix of a wide one. Each query's scores are sorted here, once:
 // dividing them does not change their order.
 /** @type {(seed: number) => Float64Array[][]} */
 const toss = (seed) => {
@@ -63,7 +63,7 @@ const numbers = ({ power, seed }) => ({
     const weights = Array(keys).fill(0);
     const powers = new Float64Array(keys);
     let [total, squares, slope] = [0, 0, 0];
-    // 1,000 softmaxes for each move of the slider: plain loops, so that a phone keeps up.
+    // 1,000 softmaxes for each width at every input event: plain loops, so that a phone keeps up.
     for (const row of rows) {
       let [sum, sumOfSquares] = [0, 0];
       for (let j = 0; j < keys; j += 1) {
@@ -75,7 +75,7 @@ const numbers = ({ power, seed }) => ({
         sumOfSquares += powers[j] * powers[j];
       }
       for (let j = 0; j < keys; j += 1) weights[j] += powers[j] / sum / queries;
-      // On and off the diagonal, all |∂w/∂s| of a row add up to twice the sum of w (1 − w).
+      // For one query, all |∂w_i/∂s_j| add up to twice the sum of w_i (1 − w_i).
       slope += (2 * (1 - sumOfSquares / (sum * sum))) / keys ** 2 / queries;
     }
     const n = queries * keys;
@@ -113,7 +113,7 @@ const say = ({ rows }, { power }) => {
   );
 };
 
-// The numbers stand beside it; equal places of the cuts in several rows show equal shares.
+// A bar cut into the shares; it repeats numbers of the table, so it is hidden from screen readers.
 const shareStrip = (view, path, number) => {
   const parts = Array.from({ length: number }, () => make("span"));
   view.each((numbers) => {

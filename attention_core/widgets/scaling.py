@@ -1,4 +1,4 @@
-"""Five widths side by side: which power of the width keeps softmax the same for all?"""
+"""Compare five widths: which power of d_k makes softmax independent of the width?"""
 
 import functools
 from typing import Any
@@ -12,11 +12,11 @@ from attention_core.widgets.traits import CountTrait, NumberTrait
 
 WIDTHS = (4, 16, 64, 256, 1024)
 QUERIES, KEYS = 1000, 16
-WORD = 32  # coins in one number of the generator
+WORD = 32  # coins (bits) in one number of the generator
 
 
 def _words(count: int, seed: int) -> Tensor:
-    """The same 32-bit numbers as in JavaScript: MurmurHash3's last step, of a counter."""
+    """Return the same 32-bit numbers as in JavaScript: MurmurHash3's finalizer, of a counter."""
     low = 0xFFFFFFFF
     h = (torch.arange(count) + seed * count + 1) * 0x9E3779B9 & low
     h = (h ^ h >> 16) * 0x85EBCA6B & low
@@ -26,11 +26,11 @@ def _words(count: int, seed: int) -> Tensor:
 
 @functools.lru_cache(maxsize=8)
 def _scores(seed: int) -> Tensor:
-    """q · k for each width, query and key; a narrow vector is the start of a wide one."""
+    """Return q · k for each width, query and key; a narrow vector is a prefix of a wide one."""
     size = WIDTHS[-1] // WORD
     words = _words(QUERIES * (1 + KEYS) * size, seed).view(QUERIES, 1 + KEYS, size)
     found = []
-    for some in words.chunk(10):  # a hundred queries at a time take 13 MB
+    for some in words.chunk(10):  # a hundred queries at a time need 13 MB
         bits = (some[..., None] >> torch.arange(WORD) & 1).flatten(-2)
         coins = bits.to(torch.float32) * 2 - 1  # sums of coins are exact in float32
         q, k = coins[:, :1], coins[:, 1:]
@@ -41,14 +41,14 @@ def _scores(seed: int) -> Tensor:
 class Scaling(LiveFigure):
     """Scores of five widths, divided by d_k to a power that the reader sets.
 
-    The entries are chapter 4's coins, +1 or -1. Each of 1,000 queries meets 16 keys of its
-    own. Shown for each width: the divisor, the variance of the divided scores, the mean
-    weights with the largest first, and the mean size of the slope, ``|dw_i / ds_j|``. With power
-    0 nothing is divided, 0.5 is the root, 1 the width itself.
+    The entries of the vectors are the coins of chapter 4, +1 or -1. Each of 1,000 queries has
+    16 keys of its own. For each width the figure shows the divisor, the variance of the divided
+    scores, the mean weights (largest first), and the mean absolute slope, ``|dw_i / ds_j|``.
+    Power 0 divides by 1, power 0.5 by the root of the width, and power 1 by the width.
 
     Args:
-        power: of d_k, by which the scores are divided; between 0 and 1
-        seed: which coins, between 0 and 99
+        power: the scores are divided by d_k to this power, between 0 and 1
+        seed: which coins are tossed, between 0 and 99
 
     >>> [round(weights[0].item(), 2) for weights in Scaling(power=0).weights]
     [0.41, 0.65, 0.84, 0.91, 0.96]
@@ -67,7 +67,7 @@ class Scaling(LiveFigure):
 
     @property
     def divisors(self) -> Tensor:
-        """d_k to the power, for each width."""
+        """d_k to the chosen power, for each width, (5,)."""
         return torch.tensor(WIDTHS, dtype=torch.float64) ** self.power
 
     @property
@@ -77,7 +77,7 @@ class Scaling(LiveFigure):
 
     @property
     def weights(self) -> Tensor:
-        """The mean of the weights over the queries, the largest first, (5 widths, 16)."""
+        """The sorted weights, largest first, averaged over the queries, (5 widths, 16)."""
         return masked_softmax(self.scores).sort(dim=-1, descending=True).values.mean(dim=1)
 
     def numbers(self) -> Numbers:

@@ -39,7 +39,7 @@ const TEXT = {
   output: ["projection, softmax", "Each row meets each row of the table: a score for every word."],
 };
 const PARTS = Object.keys(TEXT);
-// Rows and columns of the drawing: the memory lies beside the attention that reads it.
+// Row and column of each box: the memory lies beside the cross-attention that reads it.
 const PLACE = {
   src_embedding: "6 / 1",
   encoder_self_attention: "5 / 1",
@@ -93,7 +93,7 @@ const say = (n, state) => {
   return where;
 };
 
-// The machine's sizes, and texts of a length that suits it.
+// The sizes of a model, and lengths of texts that suit it.
 const PRESETS = {
   "toy machine": {
     src_vocab_size: 11,
@@ -138,7 +138,7 @@ const LENGTHS = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512];
 const divisors = (d) => LENGTHS.filter((n) => n <= 32 && d % n === 0);
 
 const build = (view) => {
-  // Sizes go one by one, and at no moment may they contradict each other.
+  // Sizes are set one by one and checked each time. With one head and untied tables all fit.
   const choose = (sizes) => {
     view.set("tie_embeddings", false);
     view.set("num_heads", 1);

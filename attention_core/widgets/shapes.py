@@ -1,4 +1,4 @@
-"""The whole machine with its sizes: what flows where, and where its learned numbers sit."""
+"""Draw a Transformer with the shapes of its tensors and the number of its parameters."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +15,7 @@ from attention_core.transformer import TransformerConfig
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
 from attention_core.widgets.traits import CountTrait
 
-#: The boxes of the drawing, in the order in which numbers flow through them.
+#: The boxes of the drawing, in the order of the data flow.
 PARTS = [
     "src_embedding",
     "encoder_self_attention",
@@ -35,18 +35,18 @@ _LENGTHS = ("batch_size", "src_length", "tgt_length")
 
 
 class Shapes(LiveFigure):
-    """Chapter 9's machine, drawn with the shapes of the chosen sizes; each box can be opened.
+    """The Transformer of chapter 9, drawn with the shapes that follow from the chosen sizes.
 
-    Opened, a part shows the shapes of its q, k, v and weights, how many numbers it learns,
-    and how often it multiplies. The part's norm is counted with it; a tied table is counted
-    once, at the output. Multiplications are those of matrix products, each with the addition
-    after it, for the whole batch.
+    The selected box shows the shapes of its q, k, v and weights, its number of parameters, and
+    its number of multiplications. A part includes its norm. A tied table is counted once, at
+    the output. Only the multiplications of matrix products are counted, for the whole batch;
+    each stands for a multiplication and the addition after it.
 
     Args:
         batch_size, src_length, tgt_length: B, S and L, up to 5000
         src_vocab_size, tgt_vocab_size, d_model, num_heads, num_layers, d_ff, tie_embeddings:
             as in `TransformerConfig`
-        part: which box is open, one of `PARTS`
+        part: the selected box, one of `PARTS`
 
     >>> Shapes().numbers()["whole"]["learned"]
     1196
@@ -88,12 +88,12 @@ class Shapes(LiveFigure):
 
     @property
     def config(self) -> TransformerConfig:
-        """What `Transformer` takes to build this machine."""
+        """The config from which `Transformer` builds this model."""
         return TransformerConfig(**{name: getattr(self, name) for name in _CONFIG})
 
     @property
     def shapes(self) -> dict[str, dict[str, tuple[int, ...]]]:
-        """The shape of all that a part works with, by names like ``weights``."""
+        """The shapes of the tensors of each part, by names like ``weights``."""
         B, S, L, d = self.batch_size, self.src_length, self.tgt_length, self.d_model
         H, inner = self.num_heads, self.d_ff
         d_k = d // H
@@ -159,7 +159,7 @@ class Shapes(LiveFigure):
         }
 
     def _kinds(self, parts: dict[str, Any], whole: int) -> dict[str, float]:
-        """How many in a hundred of the learned numbers are of which kind."""
+        """Return the percentage of the parameters that are of each kind."""
         layers = self.num_layers
         attention = sum(layers * part["own"] for part in parts.values() if "q" in part)
         feed_forward = sum(layers * part["own"] for part in parts.values() if "inner" in part)
@@ -204,6 +204,6 @@ _TITLES = {
 
 
 def _attention_products(shape: dict[str, tuple[int, ...]], d: int) -> int:
-    """Four projections, then q with k, and the weights with v: heads cancel out."""
-    queries, keys = prod(shape["q"]), prod(shape["k"])  # all their numbers: B · length · d
+    """Count four projections, q · k, and weights · v; the number of heads cancels out."""
+    queries, keys = prod(shape["q"]), prod(shape["k"])  # numel of q and of k: B · length · d
     return 2 * queries * d + 2 * keys * d + 2 * queries * shape["weights"][-1]

@@ -1,4 +1,4 @@
-// The shapes in a Transformer of given sizes, what each part learns, and what it multiplies.
+// The shapes in a Transformer of given sizes, and each part's parameters and multiplications.
 
 /** @type {(sizes: number[]) => number} */
 export const product = (sizes) => sizes.reduce((a, b) => a * b, 1);

@@ -28,7 +28,7 @@ const numbers = ({ embeddings, query, temperature, cosine }) => {
     lengths,
     context: sums[sums.length - 1],
     mean: transpose(embeddings).map((c) => c.reduce((a, b) => a + b, 0) / c.length),
-    // How many score no other word above themselves.
+    // The number of words that score no other word higher than themselves.
     loyal: table.filter((row, i) => row[i] >= Math.max(...row) - 1e-9).length,
   };
 };
@@ -76,7 +76,7 @@ const build = (view) => {
     button.dataset.control = "query";
     view.each(({ weights }, state) => {
       button.setAttribute("aria-pressed", String(state.query === i));
-      // The strongest word has the full shade: a shade shows order, the number how much.
+      // The largest weight gets the full shade: shades show the order, numbers the amount.
       button.style.setProperty(
         "--share",
         `${Math.round((40 * weights[i]) / Math.max(...weights))}%`,

@@ -1,4 +1,4 @@
-"""Click a word: its scores, its weights, and its context as the sum grows."""
+"""Show the self-attention of one chosen word: scores, weights, and the context as a sum."""
 
 from typing import Any
 
@@ -29,18 +29,19 @@ EMBEDDINGS = [
 
 
 class SimpleAttention(LiveFigure):
-    """One word looks at all words of a sentence: chapter 2's self-attention, word by word.
+    """The self-attention of chapter 2 for one word of a sentence, which the reader chooses.
 
-    Scores are dot products, divided by the temperature before softmax: a small one makes
-    the weights sharp, a large one makes them alike. With ``cosine`` each word is cut to
-    length 1 before it is compared, so that only directions count; what is mixed stays.
+    The scores are dot products. Before softmax they are divided by the temperature: a low one
+    makes the weights sharp, a high one makes them nearly equal. With ``cosine`` the rows are
+    scaled to length 1 before they are compared, so that only directions count. The context is
+    still a mixture of the rows themselves.
 
     Args:
         words: the words, at least one
         embeddings: their numbers, (number of words, width)
-        query: which word looks, counted from 0
+        query: the index of the word that is the query, from 0
         temperature: between 0.05 and 5
-        cosine: whether scores are cosines, so that lengths do not count
+        cosine: whether the scores are cosines, so that lengths do not count
 
     >>> figure = SimpleAttention(query=1)
     >>> [round(number, 4) for number in figure.context.tolist()]
@@ -84,29 +85,29 @@ class SimpleAttention(LiveFigure):
 
     @property
     def _compared(self) -> Tensor:
-        """The rows that are compared; a row of zeros cannot be cut to length 1."""
+        """The rows that are compared; with ``cosine``, a row of zeros stays zero."""
         x: Tensor = self.embeddings
         return F.normalize(x, dim=-1, eps=1e-300) if self.cosine else x
 
     @property
     def scores(self) -> Tensor:
-        """What the query scores each word."""
+        """The score of each word for the query, (words,)."""
         return self._compared @ self._compared[self.query]
 
     @property
     def _query_row(self) -> Tensor:
-        # The package divides by the root of the width; this takes it out again.
+        # attention_weights divides the scores by the root of the width; the factor cancels that.
         sharpness: float = self.embeddings.shape[-1] ** 0.5 / self.temperature
         return self._compared[self.query][None] * sharpness
 
     @property
     def weights(self) -> Tensor:
-        """The shares of the words."""
+        """The attention weights of the query, (words,)."""
         return attention_weights(self._query_row, self._compared)[0]
 
     @property
     def context(self) -> Tensor:
-        """The words, mixed in these shares."""
+        """The sum of the embeddings, each times its weight, (width,)."""
         return scaled_dot_product_attention(self._query_row, self._compared, self.embeddings)[0]
 
     def numbers(self) -> Numbers:
@@ -119,7 +120,7 @@ class SimpleAttention(LiveFigure):
             "context": self.context.tolist(),
             "mean": x.mean(dim=0).tolist(),
             "lengths": x.norm(dim=-1).tolist(),
-            # How many score no other word above themselves.
+            # The number of words that score no other word higher than themselves.
             "loyal": int((table.diag() >= table.amax(dim=-1) - 1e-9).sum()),
         }
 

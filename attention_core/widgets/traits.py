@@ -1,4 +1,4 @@
-"""Traits of live figures: what a page, a kernel or a reader sets is checked here."""
+"""Define the traits of live figures, which check every value that is set."""
 
 import math
 import numbers
@@ -12,13 +12,13 @@ from torch import Tensor
 
 
 def as_tensor(value: Any) -> Tensor:
-    """Numbers of any kind as a float64 tensor that shares nothing with them.
+    """Return numbers of any kind as a float64 tensor on the CPU that shares no memory with them.
 
     >>> as_tensor([[1, 2]])
     tensor([[1., 2.]], dtype=torch.float64)
     """
     try:
-        # Plain numbers are float64 already; torch's default dtype could round them.
+        # Python numbers are float64; without a dtype torch would round them to its default dtype.
         result = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
         result = result.detach().to("cpu", torch.float64).clone()
     except (TypeError, ValueError, RuntimeError) as error:
@@ -30,7 +30,7 @@ class TensorTrait(traitlets.TraitType[Tensor, Any]):
     """A tensor that a page can read and write.
 
     Args:
-        shape: the sizes of its axes; None for any, a name for one that several axes share
+        shape: the sizes of its axes; None for any size, a name for axes of equal size
         bounds: the least and the greatest number allowed
 
     >>> class Pair(traitlets.HasTraits):
@@ -111,7 +111,7 @@ class NumberTrait(traitlets.Float[float, Any]):
         self.tag(sync=True)
 
     def validate(self, obj: Any, value: Any) -> float:
-        # A bool counts as a number in Python, but nobody means it as one.
+        # bool is a subclass of int in Python, but True is hardly meant as a number.
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value):
             raise traitlets.TraitError(f"{self.name} must be a finite number, got {value!r}")
@@ -124,7 +124,7 @@ class CountTrait(traitlets.Int[int, Any]):
 
     Args:
         least, most: the least and the greatest number allowed; None for no greatest
-        allow_none: whether None is a value, too
+        allow_none: whether None is allowed as well
 
     >>> class Stack(traitlets.HasTraits):
     ...     layers = CountTrait(1, least=1, most=5)
@@ -143,7 +143,7 @@ class CountTrait(traitlets.Int[int, Any]):
 
     def validate(self, obj: Any, value: Any) -> int:
         try:
-            number = operator.index(value)  # integers of numpy and torch, too
+            number = operator.index(value)  # also accepts integers of numpy and torch
         except TypeError:
             number = None
         if number is None or isinstance(value, bool):

@@ -1,17 +1,17 @@
-// The Transformer of attention_core in plain JavaScript: what it knows after training comes
-// in as float16, all sums are made in float64. A vector is a list of numbers, one for each
-// character; a text is a list of vectors. Only for pre-norm models of one text at a time.
+// The forward pass of attention_core's Transformer in plain JavaScript. The parameters are
+// stored as float16; all sums are in float64. A vector is a list of numbers, and a text is a list
+// of vectors, one for each character. Only for pre-norm models, one text at a time.
 
 import { softmax } from "./shared/math.js";
 
-// A plain loop: nearly all of the time is spent here.
+// A plain loop, because nearly all of the time is spent here.
 const dot = (a, b) => {
   let sum = 0;
   for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
   return sum;
 };
 
-// 1 sign, 5 bits of exponent, 10 of fraction.
+// Decode a float16: 1 sign bit, 5 bits of exponent, 10 of fraction.
 const powers = Array.from({ length: 31 }, (_, exponent) => 2 ** (exponent - 25));
 const half = (bits) => {
   const sign = bits & 0x8000 ? -1 : 1;
@@ -21,7 +21,7 @@ const half = (bits) => {
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * powers[exponent];
 };
 
-// The learned numbers by name, as vectors and as matrices of rows.
+// The parameters by name: vectors, and matrices as lists of rows.
 const unpack = (shapes, bytes) => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
@@ -35,7 +35,7 @@ const unpack = (shapes, bytes) => {
     parameters[name] =
       width === undefined ? vector(length) : Array.from({ length }, () => vector(width));
   }
-  if (at !== bytes.byteLength) throw new Error(`${bytes.byteLength} bytes instead of ${at}`);
+  if (at !== bytes.byteLength) throw new Error(`expected ${at} bytes, got ${bytes.byteLength}`);
   return parameters;
 };
 
@@ -55,7 +55,7 @@ const feedForward = (x, { inner, outer }) =>
     outer,
   );
 
-// One query looks at all keys: a softmax of the scaled products, and the mean of the values.
+// Attention of one query: softmax of the scaled dot products, and the weighted mean of values.
 const attend = (query, keys, values) => {
   const weights = softmax(keys.map((key) => dot(query, key) / Math.sqrt(query.length)));
   const mixed = query.map((_, j) =>
@@ -69,7 +69,7 @@ const split = (x, heads) => {
   return Array.from({ length: heads }, (_, h) => x.slice(h * width, (h + 1) * width));
 };
 
-// Keys and values of one more vector, head by head, beside those that a memory holds.
+// Append the keys and values of one more vector to a memory (a key-value cache), head by head.
 const remember = (memory, x, part, heads) => {
   for (const name of ["keys", "values"]) {
     const projected = linear(x, name === "keys" ? part.k_proj : part.v_proj);
@@ -93,17 +93,17 @@ const multiHead = (x, memory, part, heads) => {
   };
 };
 
-// The sinusoids of one position: sines and cosines take turns.
+// The sinusoidal encoding of one position: sines and cosines alternate.
 const position = (n, width) =>
   Array.from({ length: width }, (_, j) => {
     const angle = n * Math.exp((j - (j % 2)) * (-Math.log(10000) / width));
     return j % 2 ? Math.cos(angle) : Math.sin(angle);
   });
 
-// A model from its sizes, the names and shapes of its tensors, and their bytes.
+// Make a model from its config, the names and shapes of its tensors, and their bytes.
 export const createModel = ({ config, shapes }, bytes) => {
   const { d_model: width, num_heads: heads } = config;
-  if (!config.norm_first) throw new Error("only pre-norm models");
+  if (!config.norm_first) throw new Error("the model must be pre-norm");
   const parameters = unpack(shapes, bytes);
 
   // parts.encoder.layers[0].feed_forward.inner.weight and so on
@@ -123,7 +123,7 @@ export const createModel = ({ config, shapes }, bytes) => {
   const feed = (x, layer) =>
     plus(x, feedForward(layerNorm(x, layer.feed_forward_norm), layer.feed_forward));
 
-  // From the ids of the source to one vector for each.
+  // Encode a source: from its ids to one vector for each.
   const encode = (ids) => {
     let xs = ids.map((id, n) => embed(parts.src_embedding, id, n));
     for (const layer of layersOf(parts.encoder)) {
@@ -138,8 +138,8 @@ export const createModel = ({ config, shapes }, bytes) => {
     return xs.map((x) => layerNorm(x, parts.encoder.norm));
   };
 
-  // A decoder that has read nothing yet. What it has read it keeps: later tokens look back
-  // at those keys and values, and none looks ahead, so nothing need be computed twice.
+  // Make a decoder that has read nothing yet. It caches the keys and values of each token that
+  // it reads. No token looks ahead, so they never change.
   const start = (encoded) =>
     layersOf(parts.decoder).map((layer) => {
       const cross = { keys: [], values: [] };
@@ -147,7 +147,7 @@ export const createModel = ({ config, shapes }, bytes) => {
       return { layer, own: { keys: [], values: [] }, cross };
     });
 
-  // Read one more token: the logits of the next, and the cross-attention of each layer.
+  // Read one more token; return the logits of the next, and the cross-attention of each layer.
   const step = (decoder, id, n) => {
     let x = embed(parts.tgt_embedding, id, n);
     const cross = [];

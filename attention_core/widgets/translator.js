@@ -11,7 +11,7 @@ import { rebuiltPart } from "./shared/rebuilt.js";
 import { wordNode } from "./shared/words.js";
 import { createModel } from "./transformer.js";
 
-// Of attention_core.dates; before them stand PAD, BOS and EOS.
+// The vocabularies of attention_core.dates. PAD, BOS and EOS come before them, as ids 0 to 2.
 const SOURCE = " ,-0123456789;ADFJMNOSTWabcdefghilmnoprstuvy–";
 const TARGET = "〇一七三九二五八六十四年日星月期至；";
 const [PAD, BOS, EOS] = [0, 1, 2];
@@ -23,8 +23,8 @@ const HEADS = 4;
 const normal = (text) => text.normalize("NFC");
 const encode = (text) => [...normal(text)].map((character) => [...SOURCE].indexOf(character) + 3);
 
-// Made by the model when it has come, and kept: for each text its ids and, for each step, the
-// chances of the next token and the weights [layer][head][place] of the cross-attention.
+// The model, once it is loaded, and a cache of its runs: for each text the ids and, for each step,
+// the chances of the next token and the cross-attention weights [layer][head][place].
 /** @type {ReturnType<typeof createModel> | null} */
 let engine = null;
 const runs = new Map();
@@ -98,7 +98,7 @@ const numbers = (state) => {
     chances: next.map(([chance]) => chance),
     ids,
     said,
-    // The text is whole only with its end.
+    // A complete text includes its EOS, so the chance of EOS counts as well.
     whole: said.reduce((a, b) => a * b, run.ids.length === step ? run.chances[step][EOS] : 1),
     count: ids.length,
   };
@@ -154,7 +154,7 @@ const trouble = (text) => {
   return text === "" ? "There is nothing to translate yet." : "";
 };
 
-// Asks the page or the kernel for the model, once for all figures here.
+// Ask the page or the kernel for the model, once for all figures on the page.
 /** @type {Promise<void> | null} */
 let coming = null;
 const modelFrom = (model) => {
@@ -173,13 +173,13 @@ const modelFrom = (model) => {
       setTimeout(() => reject(new Error("no answer")), 20000);
     })
   ).catch((error) => {
-    coming = null; // the next wish asks again
+    coming = null; // the next call asks again
     throw error;
   });
   return coming;
 };
 
-// One line for each step: what was written, and the source in the shades of its weights.
+// One line for each step: the character written, and the source shaded by its weights.
 const lines = (view, go) =>
   rebuiltPart(
     view,
@@ -232,7 +232,7 @@ const lines = (view, go) =>
     },
   );
 
-// A character between its neighbours, since it may occur twice.
+// A character with its neighbours, since the same character may occur several times.
 const inPlace = (source, place) => {
   if (place < 0) return ["–"];
   const characters = [...source].map(visible);
@@ -261,7 +261,7 @@ const EXAMPLES = ["24 November 2026", "3–7 May 2026", "31 February 2026", "hel
 const build = (view, model, again) => {
   const reading = resultSentence(view, say);
   const note = make("p.live-note");
-  // What is wrong with the text, or with the model, is announced in place of the result.
+  // A problem with the text or the model is announced in place of the result.
   const tell = (text) => {
     note.textContent = text;
     view.announce(text || reading.textContent);
@@ -270,7 +270,7 @@ const build = (view, model, again) => {
   const busy = (yes) =>
     yes ? result.setAttribute("aria-busy", "true") : result.removeAttribute("aria-busy");
 
-  // Writing takes its time, so that one can watch; a hand on the slider ends it.
+  // The translation is written slowly enough to watch. Touching the slider stops it.
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let clock;
   const stop = () => {
@@ -320,7 +320,7 @@ const build = (view, model, again) => {
     result.classList.toggle("stale", found !== "");
     if (found) return;
     withModel(() => {
-      if (trouble(wanted)) return; // typed meanwhile
+      if (trouble(wanted)) return; // the reader has typed on
       if (view.get("source") !== wanted) view.set("source", wanted);
       write();
     });
@@ -343,7 +343,7 @@ const build = (view, model, again) => {
     if (normal(field.value) !== source) field.value = source;
   });
   view.each((_, state) => {
-    if (!runOf(state)) withModel(() => {}); // set by the kernel before the model came
+    if (!runOf(state)) withModel(() => {}); // the kernel has set another text
   });
   const examples = EXAMPLES.map((text) => {
     const button = makeButton(text, () => {
@@ -429,7 +429,7 @@ const build = (view, model, again) => {
 
 const figure = { state: ["source", "layer", "head", "written", "opening"], numbers };
 
-// The figure must hear of the model's coming, which is no change of its state.
+// The figure must update when the model is loaded, which does not change its state.
 const render = ({ model, el }) => {
   let again = () => {};
   const heard = {

@@ -1,4 +1,4 @@
-"""The trained model at work: a date in English becomes Chinese, character by character."""
+"""Translate an English date into Chinese with the trained model, character by character."""
 
 import math
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from attention_core.widgets.dates_model import MOST, packed, run_of
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
 from attention_core.widgets.traits import CountTrait
 
-#: As many chances, and places of the source, are shown with their numbers.
+#: How many of the likeliest tokens, and of the largest weights, are shown with their numbers.
 BEST = 3
 EXAMPLES = ["24 November 2026", "2021-03-16", "from 28 May to 3 June 2026"]
 
 
 class Translator(LiveFigure):
-    """Type a date; the package's model reads it and writes, one character after the other.
+    """Type a date, and the package's model translates it, character by character.
 
-    On a page the model runs in the browser; its numbers come when the reader first types.
-    Before that the page knows one text, the one that it opens with.
+    On a page the model runs in the browser, which loads the parameters when the reader first
+    types. Until then the page can show one translation only, that of the initial text.
 
     Args:
-        source: the text to translate, of at most 40 of the characters that the model knows
-        layer: whose cross-attention is shown, counted from 0
-        head: which head, counted from 0; None for the mean of all
-        written: how many characters stand there already; more than there are means all
-        opening: what the page knows at first; filled by the figure
+        source: the text to translate: at most 40 characters, all in the model's vocabulary
+        layer: the layer whose cross-attention is shown, counted from 0
+        head: the head, counted from 0; None for the mean over all heads
+        written: the number of characters written so far; a larger number means all
+        opening: the translation of the initial text, for the page; the figure fills it
 
     >>> figure = Translator(source="3 May 2026", written=4)
     >>> figure.translation
@@ -63,29 +63,29 @@ class Translator(LiveFigure):
             raise traitlets.TraitError(
                 f"source must have at most {MOST} characters, got {len(ids)}"
             )
-        return SOURCE.decode(ids)  # in the normal form
+        return SOURCE.decode(ids)  # in the Unicode normal form of the vocabulary
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """The page asks for the model's numbers, and gets them."""
+        """Send the parameters of the model to a page that asks for them."""
         if content == {"wants": "dates"}:
             manifest, data = packed()
             self.send({"data": "dates", **manifest}, buffers=[data])
 
     @property
     def translation(self) -> str:
-        """The whole translation, whatever is written so far."""
+        """The whole translation, not only what is written so far."""
         return TARGET.decode(run_of(self.source).ids)
 
     @property
     def weights(self) -> Tensor:
-        """The cross-attention so far, (written + 1, S): its last row chooses the next."""
+        """The cross-attention so far, (written + 1, S); its last row belongs to the next token."""
         run = run_of(self.source)
         cross = run.cross[self.layer, :, : self._step() + 1]
         return cross.mean(dim=0) if self.head is None else cross[self.head].clone()
 
     @property
     def chances(self) -> Tensor:
-        """The chance of each token of the target language to come next, (V,)."""
+        """The probability of each target token to come next, (V,)."""
         return run_of(self.source).logits[self._step()].softmax(dim=-1)
 
     def _step(self) -> int:
@@ -99,7 +99,7 @@ class Translator(LiveFigure):
         ids = run_of(self.source).ids[: self.written]
         chances = run_of(self.source).logits.softmax(dim=-1)
         said = [chances[n, token].item() for n, token in enumerate(ids)]
-        # The text is whole only with its end.
+        # A complete text includes its EOS, so EOS counts as well.
         end = chances[len(ids), TARGET.EOS].item() if self._ended() else 1.0
         places = _best(self.weights[-1])
         tokens = _best(self.chances)
@@ -133,13 +133,13 @@ class Translator(LiveFigure):
 
 
 def _best(values: Tensor) -> list[int]:
-    """Where the largest are, the first of equal ones first."""
+    """Return the indices of the largest values; among equal ones, the first comes first."""
     order: Sequence[int] = torch.sort(values, descending=True, stable=True).indices.tolist()
     return list(order[:BEST])
 
 
 def _opening(source: str) -> dict[str, Any]:
-    """One run as plain data, with the decimals that four shown ones need."""
+    """Return one run as plain data, with 7 decimals: enough to show 4."""
     run = run_of(source)
 
     def plain(x: Any) -> Any:
@@ -150,6 +150,6 @@ def _opening(source: str) -> dict[str, Any]:
         "source": source,
         "ids": run.ids,
         "chances": plain(chances.tolist()),
-        # Step by step, as the page gets it from the model.
+        # The steps come first, as in a run of the model in the browser.
         "cross": plain(run.cross.permute(2, 0, 1, 3).tolist()),
     }

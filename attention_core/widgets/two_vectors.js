@@ -13,7 +13,7 @@ const numbers = ({ q, k }) => {
   const lengthK = vectorLength(k);
   // A vector of length 0 has no direction.
   const pointing = lengthQ > 0 && lengthK > 0;
-  // Steadier than the inverse of the cosine, which is steep at both ends.
+  // More accurate than acos, which is steep at both ends.
   const across = Math.abs(q[0] * k[1] - q[1] * k[0]);
   return {
     q,
@@ -80,14 +80,14 @@ const build = (view) => {
   ]);
   facts.classList.add("live-sum");
 
-  // Buttons that keep one thing and change the other.
+  // Buttons that change a direction and keep the length, or the reverse.
   const fits = (vector) => vector.every((x) => Math.abs(x) <= reach);
   const turned =
     (cosine, sine) =>
     ({ q, k }) => {
       const [x, y] = k.map((value) => value / vectorLength(k));
       const to = [x * cosine - y * sine, x * sine + y * cosine];
-      const longest = reach / Math.max(...to.map(Math.abs)); // the frame may cut it
+      const longest = reach / Math.max(...to.map(Math.abs)); // the tip must stay in the plane
       return to.map((value) => value * Math.min(vectorLength(q), longest));
     };
   const pointing = ({ q, k }) => vectorLength(q) > 0 && vectorLength(k) > 0;

@@ -13,9 +13,9 @@ from attention_core.widgets.traits import TensorTrait
 class TwoVectors(LiveFigure):
     """Two vectors in the plane; drag their tips.
 
-    Shown is the dot product as a product of three numbers: the length of q, the cosine of
-    the angle (these two make q's shadow on k, its projection), and the length of k. Beside
-    it stands what q would score with itself. Buttons turn q without changing its length and
+    The figure shows the dot product as a product of three numbers: the length of q, the cosine
+    of the angle, and the length of k. The first two make q's shadow on k, its projection. It
+    also shows the dot product of q with itself. Buttons turn q without changing its length, and
     change the length of k without turning it.
 
     Args:
@@ -52,11 +52,11 @@ class TwoVectors(LiveFigure):
         q, k = self.q, self.k
         dot = self.dot.item()
         length_q, length_k = q.norm().item(), k.norm().item()
-        # A vector of length 0 has no direction: angle, cosine and shadow are not defined.
+        # A vector of length 0 has no direction, so angle and cosine are not defined.
         cosine = angle = math.nan
         if length_q and length_k:
             cosine = max(-1.0, min(1.0, dot / (length_q * length_k)))
-            # Steadier than the inverse of the cosine, which is steep at both ends.
+            # More accurate than acos, which is steep at both ends.
             across = abs(q[0] * k[1] - q[1] * k[0]).item()
             angle = math.degrees(math.atan2(across, dot))
         return {

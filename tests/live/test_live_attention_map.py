@@ -27,11 +27,14 @@ BAD = [
         lambda: AttentionMap(ONE, queries=["a", "b"]),
         r"weights must have shape \(layers, H, 2, 3\) for 2 queries and 3 keys, got \(1, 1, 3, 3\)",
     ),
-    (lambda: AttentionMap(ONE, keys=[1, 2, 3]), "the queries and the keys of a map must be texts"),
-    (lambda: AttentionMap(queries=["a"]), "queries and keys are the tokens of weights"),
+    (
+        lambda: AttentionMap(ONE, keys=[1, 2, 3]),
+        "the queries and the keys of a map must be strings",
+    ),
+    (lambda: AttentionMap(queries=["a"]), "queries and keys label weights: pass weights as well"),
     (lambda: AttentionMap(maps=[]), "maps must be a list of maps"),
     (lambda: AttentionMap(maps=[{"name": "a"}]), "a map must have name, queries, keys and weights"),
-    (lambda: AttentionMap(maps=[MAP, MAP]), "the names of maps must differ"),
+    (lambda: AttentionMap(maps=[MAP, MAP]), "each map must have its own name"),
     (
         lambda: AttentionMap(maps=[MAP, {**MAP, "name": "b", "weights": [[[[1]], [[1]]]]}]),
         "all maps must have the same numbers of layers and heads",

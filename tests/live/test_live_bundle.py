@@ -87,8 +87,11 @@ def test_modules_keep_their_own_names_apart(tmp_path):
         ('import * as low from "./low.js";\n', r"top\.js: cannot read `import \* as low"),
         ("export function f() {}\n", r"top\.js: cannot read `export function f\(\) \{\}`"),
         ("export default 1;\nexport default 2;\n", "at most one `export default`"),
-        ('import { top } from "./top.js";\n', r"top\.js imports itself, by way of top\.js"),
-        ("const a = `one\ntwo`;\n", "line 1: a template must end on its line, got const a = `one"),
+        (
+            'import { top } from "./top.js";\n',
+            r"circular import: top\.js imports itself through top\.js",
+        ),
+        ("const a = `one\ntwo`;\n", "line 1: a template must be on one line, got const a = `one"),
     ],
 )
 def test_unsupported_javascript_is_refused_with_its_file_and_line(tmp_path, text, message):

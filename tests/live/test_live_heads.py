@@ -68,7 +68,7 @@ def test_attention_between_words_agrees_with_reach_matrix():
 BAD = [
     (lambda: Heads(num_heads=4), "num_heads must divide the width of x, 6, got 4"),
     (lambda: Heads(num_heads=0), "num_heads"),
-    (lambda: Heads(picked=18), "picked must be below the number of numbers in x, 18, got 18"),
+    (lambda: Heads(picked=18), r"picked must be less than x\.numel\(\), 18, got 18"),
     (lambda: Heads(picked=-1), "picked"),
     (lambda: Heads(way="view"), "way"),
     (lambda: Heads(x=[[1, 2]]), r"x must have a row of numbers for each of the 3 words"),
@@ -76,8 +76,11 @@ BAD = [
     (lambda: Heads(x=[1, 2, 3]), r"x must have shape \(any, any\), got \(3,\)"),
     (lambda: Heads(words=[]), "words"),
     (lambda: setattr(Heads(), "words", ["he"]), r"the 1 words, got shape \(3, 6\)"),
-    (lambda: setattr(Heads(), "x", [[1]] * 3), r"num_heads, 2, divides, .* got shape \(3, 1\)"),
-    (lambda: setattr(Heads(picked=9), "x", [[1, 2]] * 3), "at the picked place, 9, got shape"),
+    (
+        lambda: setattr(Heads(), "x", [[1]] * 3),
+        r"a multiple of num_heads, 2, .* got shape \(3, 1\)",
+    ),
+    (lambda: setattr(Heads(picked=9), "x", [[1, 2]] * 3), "more numbers than picked, 9, got shape"),
 ]
 
 

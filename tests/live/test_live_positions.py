@@ -80,7 +80,7 @@ def test_an_error_names_the_invalid_trait(call, text):
 
 def test_d_model_cannot_become_too_small_for_the_picked_pair():
     figure = Positions(pair=3)
-    with pytest.raises(traitlets.TraitError, match="the picked pair"):
+    with pytest.raises(traitlets.TraitError, match=r"greater than 2 \* pair, 6, got 4"):
         figure.d_model = 4
     figure.pair = 1
     figure.d_model = 4

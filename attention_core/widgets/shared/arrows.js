@@ -8,8 +8,8 @@ import { liveNumber } from "./numbers.js";
 /** @typedef {import("./plane.js").Plane} Plane */
 
 /**
- * Arrows from the origin that cannot be moved; the first is stronger. Names stand beyond the
- * tips, or beside them, so that two sets of arrows on one line stay legible.
+ * Draw arrows from the origin that cannot be dragged; the first is drawn stronger. Their names
+ * stand beyond the tips or beside them, so that two sets of arrows on one line stay legible.
  *
  * @param {View} view
  * @param {Plane} plane
@@ -48,8 +48,8 @@ export const drawArrows = (view, plane, { role, tips, names, offset = "beyond" }
 };
 
 /**
- * A tip that turns and stretches: by mouse or finger anywhere, by arrow keys around the origin
- * (left, right) and away from it (up, down). Angles snap to 5 degrees, lengths to 0.1.
+ * Make a tip that can be dragged anywhere, or moved by arrow keys: left and right turn it around
+ * the origin, up and down change its length. Angles snap to 5 degrees, lengths to 0.1.
  *
  * @param {View} view
  * @param {Plane} plane
@@ -60,7 +60,7 @@ export const turningTip = (view, plane, options) => {
   const { longest = plane.reach, role, control, label, tip, move } = options;
   let [angle, length] = [0, 0]; // in degrees from the right, anticlockwise
   const place = (/** @type {number} */ degrees, /** @type {number} */ size) => {
-    // Multiples of 5 degrees and of a tenth, exactly: 90 degrees give a 0, not 6e-17.
+    // Snap, and round the coordinates: at 90 degrees x is 0, not 6e-17.
     const radians = (Math.round(degrees / 5) * 5 * Math.PI) / 180;
     const n = Math.min(longest, Math.max(0, Math.round(size * 10) / 10));
     const tidy = (/** @type {number} */ value) => Number((value * n).toFixed(12));
@@ -82,7 +82,7 @@ export const turningTip = (view, plane, options) => {
   view.each((numbers) => {
     const at = tip(numbers);
     length = vectorLength(at);
-    // A tip at the origin has no angle; it keeps the last one.
+    // A tip at the origin has no angle: keep the last one.
     if (length > 1e-9) angle = (Math.atan2(at[1], at[0]) * 180) / Math.PI;
     const [x, y] = plane.to(at);
     const whole = Math.round(angle);
@@ -91,7 +91,7 @@ export const turningTip = (view, plane, options) => {
 };
 
 /**
- * A table cell that is shaded by a share between 0 and 1, with another number below it.
+ * Make a table cell shaded by a share between 0 and 1, with another number below it.
  *
  * @param {View} view
  * @param {{ path: string, role?: string, small?: string | null, digits?: number }} options

@@ -2,7 +2,7 @@ import { make, valueAt } from "./elements.js";
 import { liveNumber } from "./numbers.js";
 
 /**
- * A table cell with a share of `whole`: the number, and a bar behind it.
+ * Make a table cell with a number, and behind it a bar for its share of `whole`.
  *
  * @param {import("./figure.js").View} view
  * @param {string} path

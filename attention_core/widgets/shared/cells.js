@@ -5,15 +5,15 @@ import { wordNode } from "./words.js";
 
 /**
  * @typedef {object} Look of a cell
- * @property {number} level how strong its colour is, −1 to 1: a colour for each sign
- * @property {string} [role] the role whose colour it takes instead
- * @property {Record<string, boolean>} [marks] names of classes, on or off
+ * @property {number} level the strength of its colour, −1 to 1; the sign chooses the colour
+ * @property {string} [role] take the colour of this role instead
+ * @property {Record<string, boolean>} [marks] CSS classes to switch on or off
  */
 
 /**
- * A table of numbers, as wide as its place. `bands` gives the heads of the columns for each
- * state, each with the number of columns that it spans. With `pick`, cells are buttons with one
- * tab stop for all: arrow keys go to the next cell and pick it.
+ * Make a table of numbers as wide as its container. `bands` returns the column headers for a
+ * state, each with the number of columns that it spans. With `pick`, the cells are buttons that
+ * share one tab stop, and arrow keys move to the next cell and pick it.
  *
  * @param {import("./figure.js").View} view
  * @param {{ path: string, rows: string[], columns: string[], caption: string, corner: string,

@@ -2,8 +2,8 @@ import { setAttributes } from "./attributes.js";
 import { decimals, make, valueAt } from "./elements.js";
 
 /**
- * Numbers at 0, 1, 2, ... as a line between −most and most, which is a number or the path of
- * one. `mark` says which of the numbers is marked.
+ * Plot numbers at x = 0, 1, 2, ... as a line. The y axis goes from −most to most, where `most` is
+ * a number or the path of one. `mark` returns the index of the number to mark.
  *
  * @param {import("./figure.js").View} view
  * @param {{ path: string, role: string, most: number | string, mark: (state: any) => number,

@@ -2,7 +2,7 @@ import { make } from "./elements.js";
 import { wordNode } from "./words.js";
 
 /**
- * One of several: radio buttons, so that arrow keys move between them.
+ * Make radio buttons that choose one value of the state.
  *
  * @param {import("./figure.js").View} view
  * @param {string} key

@@ -4,8 +4,8 @@ import { wholeNumber } from "./whole.js";
 /** @typedef {import("./figure.js").View} View */
 
 /**
- * A whole number that follows the state. Its number of digits, for the tests, is −1: they
- * expect groups of three digits there.
+ * Make a whole number that follows the state. data-digits="-1" tells the tests to expect groups
+ * of three digits.
  *
  * @type {(view: View, path: string) => HTMLElement}
  */
@@ -18,7 +18,7 @@ export const liveCount = (view, path) => {
 };
 
 /**
- * The sizes of a tensor's axes, as Python writes them.
+ * Make the shape of a tensor, as Python writes it.
  *
  * @param {View} view
  * @param {string} path

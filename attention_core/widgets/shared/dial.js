@@ -4,8 +4,8 @@ import { wholeNumber } from "./whole.js";
 /** @typedef {import("./figure.js").State} State */
 
 /**
- * A slider over listed values, which may depend on the state. A value between two of them is
- * shown as it is, with the knob at the nearest. The label and the value stand above the slider.
+ * Make a slider over a list of values, which may depend on the state. A value that is not in the
+ * list is shown as it is, with the slider at the nearest one. Label and value stand above it.
  *
  * @param {import("./figure.js").View} view
  * @param {string} key

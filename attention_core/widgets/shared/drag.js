@@ -5,8 +5,8 @@ import { arrowOf } from "./keys.js";
 /** @typedef {import("./plane.js").Plane} Plane */
 
 /**
- * A point of a plane that a mouse, a finger or arrow keys move. `drag` gets the place of the
- * pointer in the plane; `step` gets the direction of an arrow key and whether Shift is held.
+ * Make a point of a plane that can be dragged, or moved by arrow keys. `drag` gets the coordinates
+ * of the pointer in the plane; `step` gets the direction of an arrow key and whether Shift is held.
  *
  * @param {Plane} plane
  * @param {{ role: string, control: string, label: string, least: number, most: number,
@@ -26,8 +26,8 @@ export const dragGrip = (plane, { role, control, label, least, most, size, drag,
   };
   const grip = make("g.live-grip", attributes, halo, knob);
   const follow = (/** @type {PointerEvent} */ event) => drag(...plane.from(event));
-  // A finger that begins here moves this, and not the page. (Browsers ignore touch-action on
-  // parts of a drawing.)
+  // A touch that begins here drags the point and does not scroll the page. (Browsers ignore
+  // touch-action on the elements of an SVG.)
   const hold = (/** @type {Event} */ event) => event.preventDefault();
   grip.addEventListener("touchstart", hold, { passive: false });
   grip.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {

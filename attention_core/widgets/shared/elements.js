@@ -33,7 +33,7 @@ export const valueAt = (tree, path) => path.split(".").reduce((node, key) => nod
 /**
  * Make an element from its name and classes, its attributes and its children, for example
  * make("p.note", {}, "text"). Children are text or elements, never markup, so a token like <b>
- * stays a token. An attribute that is a function listens: {onclick: press}.
+ * stays a token. A function becomes an event listener: {onclick: press}.
  *
  * @param {string} name
  * @param {Record<string, any>} [attributes]

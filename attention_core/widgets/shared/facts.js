@@ -4,7 +4,7 @@ import { liveNumber } from "./numbers.js";
 /** @typedef {import("./elements.js").Children} Children */
 
 /**
- * A table of numbers, each with its name before it.
+ * Make a table of numbers, each with its name before it.
  *
  * @param {import("./figure.js").View} view
  * @param {[Children, string, { digits?: number, role?: string }?][]} rows a name, a path, options

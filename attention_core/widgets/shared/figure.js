@@ -1,21 +1,22 @@
-// How a live figure works. It gives `numbers`, a pure function from its state to everything
-// that it shows, and `build`, which makes its elements once. When the reader or the kernel
-// changes the state, all numbers are computed again and put in their places.
+// How a live figure works. It provides `numbers`, a pure function from its state to everything
+// that it shows, and `build`, which makes its elements. When the reader or the kernel changes the
+// state, all numbers are computed again, and the elements are updated. They are made again only
+// where `structure` changes.
 
 import { make } from "./elements.js";
 
 /** @typedef {Record<string, any>} State the traits of a figure by name */
 /** @typedef {any} Numbers all that a figure shows: nested objects and lists of numbers */
-/** @typedef {(numbers: Numbers, state: State) => void} Place puts numbers in their places */
+/** @typedef {(numbers: Numbers, state: State) => void} Place a callback that updates an element */
 
 /**
- * @typedef {object} View what the elements of a figure know of it
+ * @typedef {object} View the access that the elements of a figure have to it
  * @property {string} id unique on the page
  * @property {() => State} state
  * @property {(key: string) => any} get
  * @property {(key: string, value: any) => void} set
- * @property {(place: Place) => void} each have a place follow the state
- * @property {(text: string) => void} announce give the figure's one live region its text
+ * @property {(place: Place) => void} each run this after every change of the state
+ * @property {(text: string) => void} announce put a text in the figure's live region
  */
 
 /**
@@ -33,10 +34,10 @@ import { make } from "./elements.js";
  * @property {string[]} state the names of its traits
  * @property {(state: any) => Numbers} numbers
  * @property {(view: View) => Node | Node[]} build
- * @property {(state: any) => unknown} [structure] what of the state needs other elements
+ * @property {(state: any) => unknown} [structure] the part of the state that needs other elements
  */
 
-/** How long a figure must rest before its sentence is announced, in milliseconds. */
+/** The time without changes after which the result is announced, in milliseconds. */
 const REST = 500;
 
 let figures = 0;
@@ -50,8 +51,8 @@ export const renderFigure =
     /** @type {Place[]} */
     const places = [];
     const root = make("div.live-figure");
-    // The only live region. Numbers are not announced one by one, and a drag does not flood a
-    // screen reader: it hears one sentence, when the figure has come to rest.
+    // The only live region. Numbers are not announced one by one: at the end of a drag a screen
+    // reader announces one sentence.
     const region = make("p.live-announced", { role: "status" });
     root.append(region);
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -71,12 +72,12 @@ export const renderFigure =
         const put = () => {
           if (region.textContent !== text) region.textContent = text;
         };
-        // What stands there at first is found, not announced.
+        // The first text stands there before the figure is in the page, so it is not announced.
         if (root.isConnected) clock = setTimeout(put, REST);
         else put();
       },
     };
-    // JupyterLab takes arrow keys for its cells, unless the very element that has them says no.
+    // JupyterLab uses arrow keys to move between cells, unless the focused element says no.
     root.addEventListener("focusin", (/** @type {any} */ { target }) =>
       target.setAttribute("data-lm-suppress-shortcuts", "true"),
     );
@@ -98,7 +99,7 @@ export const renderFigure =
     for (const key of keys) model.on(`change:${key}`, update);
     update();
     el.append(root);
-    // For the tests: what the figure stands at, and what it says.
+    // For the tests: access to the state and the numbers.
     root.figure = {
       state: view.state,
       numbers: () => figure.numbers(view.state()),

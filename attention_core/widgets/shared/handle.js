@@ -6,7 +6,7 @@ import { decimals, make } from "./elements.js";
 /** @typedef {import("./plane.js").Plane} Plane */
 
 /**
- * A line of a plane between two points; hidden where there is none.
+ * Draw a line between two points of a plane; hide it where `ends` returns null.
  *
  * @param {View} view
  * @param {Plane} plane
@@ -26,7 +26,7 @@ export const planeLine = (view, plane, name, ends) => {
 };
 
 /**
- * An arrow from the origin whose tip can be moved: by mouse, finger, or arrow keys.
+ * Draw an arrow from the origin whose tip can be dragged, or moved by arrow keys.
  *
  * @param {View} view
  * @param {Plane} plane

@@ -1,4 +1,4 @@
-// Two tables for masks: one to paint by hand, one that shows what comes of it.
+// Two tables for masks: one to paint by hand, one that shows numbers as shades.
 
 import { make, valueAt } from "./elements.js";
 import { arrowOf } from "./keys.js";
@@ -8,8 +8,8 @@ import { wordNode } from "./words.js";
 /** @typedef {import("./figure.js").View} View */
 
 /**
- * Cells whose shade says how large they are, each with its number: never colour alone. `shade`
- * turns a number into a strength between 0 and 1.
+ * Make a table of numbers whose cells are shaded by size. The number stands in the cell, so
+ * nothing is told by colour alone. `shade` maps a number to a strength between 0 and 1.
  *
  * @param {View} view
  * @param {{ path: string, words: string[], caption: string, role: string,
@@ -20,7 +20,7 @@ export const shadedGrid = (view, { path, words, caption, role, shade }) => {
     words.map((__, j) => {
       const cell = make("td", {}, liveNumber(view, `${path}.${i}.${j}`, { digits: 2 }));
       view.each((numbers) => {
-        // Not stronger: the number on it must be legible on the dark page, too.
+        // At most 40 %: the number must be legible in the dark theme, too.
         const share = Math.round(Math.min(1, shade(valueAt(numbers, path)[i][j])) * 40);
         cell.style.background = `color-mix(in srgb, var(--live-${role}) ${share}%, transparent)`;
       });
@@ -38,14 +38,14 @@ export const shadedGrid = (view, { path, words, caption, role, shade }) => {
     make("thead", {}, make("tr", {}, make("td"), heads)),
     make("tbody", {}, lines),
   );
-  // A box of its own, so that a wide table scrolls and the page does not; by keyboard, too.
+  // A scroll box with a tab stop: a wide table scrolls, also by keyboard, and the page does not.
   return make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": caption }, table);
 };
 
 /**
- * A square table of yes and no, painted by hand. Each cell is a button: a click turns it over, a
- * drag gives every cell on its way what the first one got. The tab key stops once, arrow keys
- * move inside. `path` leads to the number in a cell that is on, `sums` to the one behind a row.
+ * Make a square table of toggle buttons, to paint a mask. A click toggles a cell; a drag sets every
+ * cell on its way to the new value of the first. The table is one tab stop, and arrow keys move
+ * inside. `path` leads to the numbers in the cells, `sums` to the number after each row.
  *
  * @param {View} view
  * @param {string} key
@@ -66,9 +66,9 @@ export const maskTable = (view, key, { path, sums, words, caption, label }) => {
   /** @type {Map<unknown, [number, number]>} */
   const places = new Map();
   /** @type {boolean | null} */
-  let stroke = null; // what the drag paints
+  let stroke = null; // the value that a drag paints; null if there is none
   /** @type {HTMLElement | null} */
-  let pressed = null; // the button whose click the drag has already answered
+  let pressed = null; // toggled by pointerdown already: ignore its click
   /** @type {HTMLElement[][]} */
   const cells = words.map((row, i) =>
     words.map((column, j) => {
@@ -124,8 +124,8 @@ export const maskTable = (view, key, { path, sums, words, caption, label }) => {
   for (const kind of ["pointerup", "pointercancel"]) table.addEventListener(kind, end);
   table.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
     if (stroke === null) return;
-    if (!event.buttons) return end(); // let go outside
-    // A fast hand passes several cells between two events.
+    if (!event.buttons) return end(); // released outside the table
+    // A fast drag crosses several cells between two events.
     for (const { clientX, clientY } of [...(event.getCoalescedEvents?.() ?? []), event]) {
       const below = table.getRootNode().elementFromPoint(clientX, clientY);
       const place = places.get(below?.closest("button"));
@@ -135,7 +135,7 @@ export const maskTable = (view, key, { path, sums, words, caption, label }) => {
   table.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const place = places.get(event.target);
     if (!place) return;
-    pressed = null; // a click from here on is the keyboard's
+    pressed = null; // a click after this comes from the keyboard
     const last = words.length - 1;
     const ends = { Home: [-last, 0], End: [last, 0] };
     const [right, up] = arrowOf(event) ?? ends[/** @type {"Home"} */ (event.key)] ?? [0, 0];

@@ -20,8 +20,8 @@ export const matmul = (a, b) => {
 export const scaleMatrix = (m, factor) => m.map((row) => row.map((x) => x * factor));
 
 /**
- * The largest score is subtracted first, so that exp cannot overflow. Where every score is −∞,
- * because a mask blocks every key, the weights are 0, as in attention_core.
+ * Return the softmax of scores. The largest is subtracted first, so that exp cannot overflow.
+ * Where a mask blocks every key, all scores are −∞ and the weights are 0, as in attention_core.
  *
  * @type {(scores: Vector) => Vector}
  */

@@ -4,8 +4,8 @@ import { decimals, make, valueAt } from "./elements.js";
 /** @typedef {import("./figure.js").Place} Place */
 
 /**
- * A number that follows the state. Its path and its digits stand on it for the tests. It is a
- * span: an <output> would be a live region of its own, without a name for the button around it.
+ * Make a number that follows the state. Data attributes tell the tests its path and digits. It is
+ * a span: an <output> would be a live region, and would not count in the name of a button.
  *
  * @param {View} view
  * @param {string} path
@@ -23,8 +23,8 @@ export const liveNumber = (view, path, { digits = 4, role = null } = {}) => {
 };
 
 /**
- * The sentence that tells the result. Screen readers find it in the figure's live region, which
- * gets it when the figure rests; the one to look at changes at once.
+ * Make the sentence that states the result. This visible one changes at once and is hidden from
+ * screen readers. They read it in the figure's live region, which gets it after the last change.
  *
  * @param {View} view
  * @param {(numbers: any, state: any) => string} say

@@ -3,10 +3,10 @@ import { make } from "./elements.js";
 /**
  * @typedef {object} Plane a drawing of a plane with the origin in its middle
  * @property {SVGSVGElement} svg
- * @property {number} size its sides in the units of the drawing
- * @property {number} reach what a half of a side stands for
- * @property {(point: number[]) => number[]} to from numbers to places in the drawing
- * @property {(event: PointerEvent) => [number, number]} from from a pointer to numbers
+ * @property {number} size the length of its sides, in SVG units
+ * @property {number} reach the coordinate at its edge
+ * @property {(point: number[]) => number[]} to from coordinates to SVG units
+ * @property {(event: PointerEvent) => [number, number]} from from a pointer event to coordinates
  */
 
 /** @type {(options: { reach: number, label: string }) => Plane} */

@@ -5,8 +5,8 @@ import { make } from "./elements.js";
 /** @typedef {import("./figure.js").State} State */
 
 /**
- * A part whose elements depend on the state: it is built again when a value that `sign` lists
- * changes. `build` gets a view of its own, so that the places of the part before it are dropped.
+ * Make a part that is built again when one of the values that `sign` returns changes. `build` gets
+ * a view of its own, so that the callbacks of the old elements are dropped.
  *
  * @param {View} view
  * @param {(numbers: any, state: any) => unknown[]} sign

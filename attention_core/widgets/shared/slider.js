@@ -3,7 +3,7 @@ import { decimals, make } from "./elements.js";
 /** @typedef {import("./figure.js").View} View */
 
 /**
- * A slider for one number of the state, its label before it and its value behind it.
+ * Make a slider for one number of the state, with the label before it and the value after it.
  *
  * @param {View} view
  * @param {string} key

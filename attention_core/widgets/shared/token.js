@@ -4,7 +4,7 @@ import { liveNumber } from "./numbers.js";
 /** @typedef {import("./figure.js").View} View */
 
 /**
- * A slider for one number of a list, without a visible label.
+ * Make a slider for one number of a list, without a visible label.
  *
  * @param {View} view
  * @param {string} key
@@ -30,7 +30,7 @@ export const entrySlider = (view, key, index, { label, min, max, step }) => {
 };
 
 /**
- * A table cell whose bar goes left or right from its middle. `reach` is what fills a half.
+ * Make a table cell with a bar to the left or right of its middle. At `reach` it fills its half.
  *
  * @param {View} view
  * @param {string} path
@@ -48,7 +48,7 @@ export const signedBarCell = (view, path, { reach, digits = 4 }) => {
 };
 
 /**
- * Small bars, one group for each row of numbers, drawn to the scale of the largest of them all.
+ * Draw small bars, one group for each row of numbers, all to the scale of the largest number.
  *
  * @param {View} view
  * @param {(numbers: any) => number[][]} rows

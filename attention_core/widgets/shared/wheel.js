@@ -4,8 +4,8 @@ import { make } from "./elements.js";
 /** @typedef {[number, number]} Pair how far right and how far up */
 
 /**
- * A circle with hands that start at the top and turn clockwise; `at` gives the tip of a hand.
- * `wedge` gives an angle, and the angle to add to it, in radians.
+ * Draw a circle with hands. Angles are in radians, clockwise from the top. `at` returns the tip of
+ * a hand; `wedge` returns the angle where a sector starts and the angle that it covers.
  *
  * @param {import("./figure.js").View} view
  * @param {{ hands: { role: string, dashed: boolean, at: (n: any, state: any) => Pair }[],
