@@ -168,6 +168,7 @@ const thumbs = (view, maps) => {
 
 // --- the tokens of both sides, and lines between them ------------------------------------------
 
+// The height of a token, where a rem is 16: larger text makes it higher.
 const PITCH = 26;
 
 const pairs = (view, { queries, keys }) => {
@@ -269,7 +270,7 @@ const pairs = (view, { queries, keys }) => {
   return make(
     "div.live-pairs",
     {
-      style: `--height:${rows * PITCH}px`,
+      style: `--height:${(rows * PITCH) / 16}rem`,
       onpointerleave: () => {
         if (kept) show(kept.side, kept.at);
         kept = null;

@@ -259,14 +259,18 @@ const build = (view) => {
     liveNumber(view, "error", { digits: 2 }),
   );
 
+  // Boxes of their own, so that with large text these tables scroll and the page does not.
+  const box = (label, table) =>
+    make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": label }, table);
+
   return [
     make("p.live-lead", {}, "Drag the tips of q1 and k1: a matrix turns, and all stalls follow."),
     make(
       "div.live-turned",
       {},
       plane.svg,
-      make("div.live-heard", {}, grid, choice, error),
-      matrices,
+      make("div.live-heard", {}, box("Weights", grid), choice, error),
+      box("The matrices", matrices),
       resultSentence(view, say),
     ),
   ];
