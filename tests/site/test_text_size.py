@@ -11,9 +11,7 @@ _CUT = """() => [...document.querySelectorAll('article math')]
     const box = math.closest('span.math');
     return box && box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX === 'hidden';
   }).map(math => `cut off: ${math.dataset.tex}`)"""  # noqa: E501
-# Live figures have checks of their own.
 _WIDE = """() => {
-  for (const figure of document.querySelectorAll('.live')) figure.style.display = 'none';
   for (const fold of document.querySelectorAll('article details')) fold.open = true;
   const page = document.scrollingElement, edge = page.clientWidth;
   if (page.scrollWidth <= edge) return [];
