@@ -63,7 +63,7 @@ addEventListener("DOMContentLoaded", () => {
   if (drawn) return;
   for (const math of document.querySelectorAll("math[data-tex]")) {
     const code = document.createElement("code");
-    code.textContent = math.dataset.tex;
+    code.textContent = math.getAttribute("data-tex");
     math.replaceWith(code);
   }
   const note = document.createElement("p");

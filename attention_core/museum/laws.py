@@ -157,7 +157,7 @@ def empty_rows_give_zeros(attention: Any) -> None:
     """A query that may attend to nothing gets zeros: a convention, as in torch."""
     q, k, v = _qkv()
     mask = torch.tensor([[True]] * 4 + [[False]]).expand(5, 5)
-    sentence = "a query that may attend to nothing does not get zeros"
+    sentence = "a fully masked row does not give zeros"
     _same(attention(q, k, v, mask)[4], torch.zeros(3).double(), sentence)
 
 
