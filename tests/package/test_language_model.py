@@ -62,7 +62,7 @@ def test_a_token_changes_only_later_scores(kind):
 def test_the_reach_of_the_encoder_is_the_causal_triangle():
     model = model_of("2017")
     reach = reach_matrix(lambda x: model.encoder(x[None], causal_mask(L))[0], randn(L, 12))
-    assert torch.equal(reach, causal_mask(L))
+    assert torch.equal(reach > 0, causal_mask(L))
 
 
 @every_kind
