@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from attention_core.published import load_minilm, untrained_minilm
+from attention_core.published.files import SHA256
 
 from attention_core import record_attention
-from attention_core.published import load_minilm, untrained_minilm
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +60,7 @@ def made() -> tuple[dict[str, Any], dict[str, bytes], float]:
     above the rounding errors of float64, it makes the bytes the same on every machine.
     """
     trained, pieces = load_minilm(dtype=torch.float64)
-    models = {"trained": trained, "untrained": untrained_minilm(seed=SEED).double()}
+    models = {"trained": trained, "untrained": untrained_minilm(seed=SEED)}
     maps: dict[str, bytes] = {}
     margin = 1.0
     for name, model in models.items():
@@ -78,7 +79,7 @@ def main() -> None:
     texts, maps, margin = made()
     whole = {
         "source": "sentence-transformers/all-MiniLM-L6-v2, Apache-2.0",
-        "weights_sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        "weights_sha256": SHA256["model.safetensors"],
         "made_by": "python tools/make_head_maps.py",
         "what": "attention weights w of 6 layers and 12 heads, computed in float64, stored as "
         "floor(200 w), 199 at most; for each "

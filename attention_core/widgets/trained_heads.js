@@ -124,7 +124,8 @@ const hint = (state) => {
   const [ONE, STEP] = [5, 6];
   const first = sentence === 0 && layer === 3 && head === 1;
   if (!first) return "Tap a word on the left, another head or another sentence.";
-  if (!trained) return "Without training nothing stands out. Switch back and pick another head.";
+  if (!trained)
+    return "Untrained, no weight reaches twice the even share. Switch back and pick another head.";
   if (pickedIn(state) === ONE)
     return "Guess first: does “step” look back at “one”? Then tap “step”.";
   if (pickedIn(state) === STEP) {
@@ -268,36 +269,33 @@ const asked = {
 const build = (view, model, again) => {
   const lead = make("p.live-lead.live-hint");
   const part = make("div.live-map.live-trained");
-  let failed = false;
+  const trouble = "The other maps did not come. Only the first can be shown.";
+  // After a failure, the state for which nothing came: the reader's next move tries again.
+  let failed = "";
+  const signed = (state) => JSON.stringify({ ...state, opening: null });
   // A map that is not there yet is fetched, with all others of the same model.
   const load = async (kind) => {
-    if (part.hasAttribute("aria-busy")) return;
     part.setAttribute("aria-busy", "true");
-    failed = false;
     try {
       await asked[kind](model);
     } catch {
-      failed = true;
+      failed = signed(view.state());
+      view.announce(trouble);
     } finally {
       part.removeAttribute("aria-busy");
     }
-    if (failed) view.announce(trouble());
     again();
   };
-  const trouble = () => "The other maps did not come. Only the first can be shown.";
-  let tried = "";
   view.each((_, state) => {
-    const here = JSON.stringify({ ...state, opening: null });
-    if (!mapOf(state) && here !== tried) {
-      tried = here; // after a failure, the reader's next move tries again
-      load(keyOf(state));
+    if (mapOf(state)) {
+      failed = "";
+      lead.textContent = hint(state);
+    } else if (signed(state) === failed) {
+      lead.textContent = trouble;
+    } else {
+      lead.textContent = "The maps are on their way: 70 KB.";
+      if (!part.hasAttribute("aria-busy")) load(keyOf(state));
     }
-    const waits = part.hasAttribute("aria-busy");
-    lead.textContent = waits
-      ? "The maps are on their way: 75 KB."
-      : mapOf(state)
-        ? hint(state)
-        : trouble();
   });
   part.append(
     make(

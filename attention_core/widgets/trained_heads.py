@@ -46,7 +46,7 @@ class TrainedHeads(LiveFigure):
     """
 
     module = "trained_heads"
-    heights = (460, 690)
+    heights = (410, 686)
 
     sentence = CountTrait(0, most=11)
     layer = CountTrait(3, most=LAYERS - 1)
