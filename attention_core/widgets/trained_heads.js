@@ -92,6 +92,7 @@ const numbers = (state) => {
 // --- in words --------------------------------------------------------------------------------
 
 const isMark = (token) => token.startsWith("[");
+const isWord = (token) => !isMark(token) && token !== ".";
 
 // The name of a token: “one”, or the second “saw” where the same token occurs twice.
 const called = (tokens, at) => {
@@ -112,8 +113,8 @@ const say = ({ row, top, most, even, times }, state) => {
   const name = called(tokens, at);
   const share = `${decimals(most, 2)}, ${decimals(times, 1)} times the even share of ${decimals(even, 2)}`;
   const text = `${start}${state.trained ? upper(name) : name} looks most at ${where}: ${share}.`;
-  if (!isMark(tokens[top]) || !state.trained) return text;
-  const words = row.map((w, i) => (isMark(tokens[i]) ? -1 : w));
+  if (isWord(tokens[top]) || !state.trained) return text;
+  const words = row.map((w, i) => (isWord(tokens[i]) ? w : -1));
   const word = words.indexOf(Math.max(...words));
   return `${text} Among the words it looks most at ${word === at ? "itself" : called(tokens, word)}: ${decimals(words[word], 2)}.`;
 };
@@ -130,7 +131,7 @@ const hint = (state) => {
     return "Guess first: does “step” look back at “one”? Then tap “step”.";
   if (pickedIn(state) === STEP) {
     const back = mapOf(state)?.[STEP][ONE] ?? NaN;
-    return `At “one” it looks only with ${decimals(back, 2)}. Now compare with the untrained model.`;
+    return `It gives “one” only ${decimals(back, 2)}. Now compare with the untrained model.`;
   }
   return "Tap any word on the left, or pick another head.";
 };

@@ -70,7 +70,7 @@ KEYS = {
     "range": ["ArrowRight", "ArrowLeft"],
     "slider": ["ArrowUp", "ArrowLeft"],
     "radio": ["ArrowDown", "Space"],
-    "select-one": ["ArrowDown", "ArrowDown"],
+    "select-one": ["ArrowDown", "ArrowUp"],
     "checkbox": ["Space"],
     "submit": ["Enter"],
     "button": ["Enter", "Space"],
@@ -113,7 +113,7 @@ def moves(tab: Tab, control: Locator, way: str) -> Iterator[None]:
             tab.keyboard.press(key)
             yield
     elif kind == "select-one":  # its menu is drawn outside the page
-        for number in (2, 1):
+        for number in (1, 0):
             control.select_option(index=number)
             yield
     elif kind == "range":

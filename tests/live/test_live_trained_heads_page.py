@@ -136,7 +136,7 @@ def test_the_first_moves_are_suggested_one_after_another(open_page):
         "“one” looks most at “step”: 0.81, 7.3 times the even share of 0.11."
     )
     root.locator(".query-side label").nth(6).click()
-    assert hint.inner_text().startswith("At “one” it looks only with 0.01. Now compare")
+    assert hint.inner_text().startswith("It gives “one” only 0.01. Now compare")
     assert reading.inner_text().endswith("Among the words it looks most at “journey”: 0.13.")
     assert reading.inner_text().startswith("“step” looks most at [CLS]: 0.71, 6.4 times")
     root.get_by_label("untrained").click()
