@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from attention_core.published import load_minilm, untrained_minilm
-from attention_core.published.files import SHA256
 
 from attention_core import record_attention
+from attention_core.published import load_minilm, untrained_minilm
+from attention_core.published.files import SHA256
 
 if TYPE_CHECKING:
     from torch import Tensor
