@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 import attention_core
-from attention_core.museum import EXHIBITS, LAWS, demos, exhibits, laws, laws_of, mistakes, planted
+from attention_core.museum import EXHIBITS, LAWS, demos, laws, laws_of, mistakes, planted, planting
 
 ROOT = Path(__file__).parents[2]
 GOOD = [law for law in LAWS if law.good]
@@ -160,8 +160,8 @@ def test_names_are_unique_and_every_mistake_has_an_exhibit():
 
 def test_planted_restores_everything_even_after_an_error():
     def everything():
-        holders = {f"module {x.__name__}": x for x in exhibits._modules()}
-        for module in exhibits._modules():
+        holders = {f"module {x.__name__}": x for x in planting._modules()}
+        for module in planting._modules():
             holders |= {str(x): x for x in vars(module).values() if inspect.isclass(x)}
         return {
             (holder, name, id(x), str(getattr(x, "__kwdefaults__", None)))
