@@ -23,7 +23,7 @@ Masks are bool, and **True means "may attend"**, as in
 """
 
 from attention_core.attention import AdditiveAttention, MultiHeadAttention
-from attention_core.cache import DecoderCache, KeyValueCache
+from attention_core.cache import DecoderCache, EncoderCache, KeyValueCache
 from attention_core.conversion import from_torch, to_torch
 from attention_core.decoding import beam_search, greedy_decode, normalised_score
 from attention_core.functional import (
@@ -34,8 +34,11 @@ from attention_core.functional import (
     scaled_dot_product_attention,
     split_heads,
 )
+from attention_core.generation import generate, sampling_probabilities
+from attention_core.language_model import LanguageModel
 from attention_core.layers import DecoderLayer, EncoderLayer, FeedForward, LayerNorm
-from attention_core.masks import causal_mask, padding_mask
+from attention_core.masks import causal_mask, padding_mask, window_mask
+from attention_core.modern import RMSNorm, SwiGLU
 from attention_core.parameters import (
     attention_parameters,
     decoder_layer_parameters,
@@ -52,6 +55,12 @@ from attention_core.positional import (
 from attention_core.reach import reach_matrix
 from attention_core.recording import record_attention
 from attention_core.recurrent import RecurrentCache, RecurrentConfig, RecurrentTranslator
+from attention_core.relative import (
+    alibi_attention,
+    alibi_slopes,
+    apply_rotary,
+    rotary_attention,
+)
 from attention_core.training import (
     Accuracy,
     evaluate,
@@ -76,18 +85,25 @@ __all__ = [
     "DecoderCache",
     "DecoderLayer",
     "Encoder",
+    "EncoderCache",
     "EncoderLayer",
     "FeedForward",
     "KeyValueCache",
+    "LanguageModel",
     "LayerNorm",
     "LearnedPositions",
     "MultiHeadAttention",
+    "RMSNorm",
     "RecurrentCache",
     "RecurrentConfig",
     "RecurrentTranslator",
     "SinusoidalPositions",
+    "SwiGLU",
     "Transformer",
     "TransformerConfig",
+    "alibi_attention",
+    "alibi_slopes",
+    "apply_rotary",
     "attention_parameters",
     "attention_scores",
     "attention_weights",
@@ -99,6 +115,7 @@ __all__ = [
     "feed_forward_parameters",
     "fit",
     "from_torch",
+    "generate",
     "greedy_decode",
     "load_checkpoint",
     "load_training",
@@ -108,6 +125,8 @@ __all__ = [
     "padding_mask",
     "reach_matrix",
     "record_attention",
+    "rotary_attention",
+    "sampling_probabilities",
     "save_checkpoint",
     "save_training",
     "scaled_dot_product_attention",
@@ -119,4 +138,5 @@ __all__ = [
     "to_torch",
     "transformer_parameters",
     "warmup_rate",
+    "window_mask",
 ]

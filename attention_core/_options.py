@@ -51,6 +51,19 @@ def check_heads(width_name: str, width: int, num_heads: int) -> int:
     return num_heads
 
 
+def check_kv_heads(num_heads: int, num_kv_heads: int | None) -> int:
+    """Check that ``num_kv_heads`` divides ``num_heads``; return it, None as ``num_heads``."""
+    if num_kv_heads is None:
+        return num_heads
+    num_kv_heads = check_count("num_kv_heads", num_kv_heads, minimum=1)
+    if num_heads % num_kv_heads:
+        raise ValueError(
+            "num_heads must be divisible by num_kv_heads, got "
+            f"num_heads={num_heads} and num_kv_heads={num_kv_heads}"
+        )
+    return num_kv_heads
+
+
 def check_probability(name: str, value: float) -> float:
     """Check that ``value`` lies between 0 and 1, both included; return a Python number."""
     value = check_number(name, value)

@@ -25,6 +25,9 @@ class MultiHeadAttention(nn.Module):
         num_heads: number of heads; must divide d_model
         dropout: probability of dropping a weight while training, as in torch
         bias: whether the four projections add a bias
+        num_kv_heads: number of key and value heads; must divide num_heads. Each serves
+            num_heads / num_kv_heads query heads: grouped-query attention, or multi-query
+            attention with 1. There are as many as query heads unless given.
         attention: the function that mixes the values. The default is the explicit
             formula; ``torch.nn.functional.scaled_dot_product_attention`` gives the same
             results from a fused kernel.
@@ -37,13 +40,15 @@ class MultiHeadAttention(nn.Module):
         returns: (B, L, d_model)
 
     Raises:
-        ValueError: num_heads does not divide d_model, an input is not (B, length,
-            d_model), key and value differ in length, or the mask does not broadcast
+        ValueError: num_heads does not divide d_model, num_kv_heads does not divide
+            num_heads, an input is not (B, length, d_model), key and value differ in
+            length, or the mask does not broadcast
         TypeError: the mask is not bool, an input is not floating-point or not of the
             parameters' dtype (under ``torch.autocast`` it may differ), or an option has
             the wrong type
 
-    Source: Vaswani et al. 2017, section 3.2.2. `record_attention` shows the weights.
+    Source: Vaswani et al. 2017, section 3.2.2; fewer key heads, Shazeer 2019 and Ainslie
+    et al. 2023. `record_attention` shows the weights.
 
     >>> x = torch.zeros(2, 5, 12)
     >>> MultiHeadAttention(12, num_heads=3)(x, x, x).shape
@@ -58,6 +63,7 @@ class MultiHeadAttention(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         attention: AttentionFunction = scaled_dot_product_attention,
+        num_kv_heads: int | None = None,
     ) -> None:
         super().__init__()
         d_model = _options.check_count("d_model", d_model, minimum=1)
@@ -65,11 +71,13 @@ class MultiHeadAttention(nn.Module):
         _options.check_callable("attention", attention)
         self.d_model = d_model
         self.num_heads = _options.check_heads("d_model", d_model, num_heads)
+        self.num_kv_heads = _options.check_kv_heads(self.num_heads, num_kv_heads)
+        d_kv = d_model // self.num_heads * self.num_kv_heads
         self.dropout = _options.check_probability("dropout", dropout)
         self.attention = attention
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_kv, bias=bias)
+        self.v_proj = nn.Linear(d_model, d_kv, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
         for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             nn.init.xavier_uniform_(projection.weight)
@@ -97,12 +105,16 @@ class MultiHeadAttention(nn.Module):
 
         def project() -> tuple[Tensor, Tensor]:
             return (
-                split_heads(self.k_proj(key), self.num_heads),  # (B, H, S, d_k)
-                split_heads(self.v_proj(value), self.num_heads),
+                split_heads(self.k_proj(key), self.num_kv_heads),  # (B, H_kv, S, d_k)
+                split_heads(self.v_proj(value), self.num_kv_heads),
             )
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, L, d_k)
         k, v = project() if cache is None else cache.update(project)
+        if self.num_kv_heads != self.num_heads:
+            # Only now, behind the cache, which keeps each key head once.
+            share = self.num_heads // self.num_kv_heads
+            k, v = (x.repeat_interleave(share, dim=-3) for x in (k, v))  # (B, H, S, d_k)
         if mask is not None:
             batch = k.shape[0] if q.shape[0] == 1 else q.shape[0]
             mask = _checks.mask_with_heads(mask, (batch, *q.shape[1:-1], k.shape[-2]))
@@ -112,7 +124,10 @@ class MultiHeadAttention(nn.Module):
         return output
 
     def extra_repr(self) -> str:
-        return f"d_model={self.d_model}, num_heads={self.num_heads}, dropout={self.dropout}"
+        heads = f"num_heads={self.num_heads}"
+        if self.num_kv_heads != self.num_heads:
+            heads += f", num_kv_heads={self.num_kv_heads}"
+        return f"d_model={self.d_model}, {heads}, dropout={self.dropout}"
 
 
 class AdditiveAttention(nn.Module):

@@ -5,15 +5,21 @@ are post-norm as in the paper; ``norm_first=True`` is the later alternative.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from attention_core import _checks, _options, _precision
 from attention_core.attention import MultiHeadAttention
-from attention_core.cache import LayerCache
+from attention_core.cache import KeyValueCache, LayerCache
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
+
+
+class FeedForwardFactory(Protocol):
+    """What makes the feed-forward of a layer: `FeedForward`, or one with the same arguments."""
+
+    def __call__(self, d_model: int, d_ff: int, /, *, dropout: float) -> nn.Module: ...
 
 
 class FeedForward(nn.Module):
@@ -22,7 +28,10 @@ class FeedForward(nn.Module):
     Args:
         d_model: width in and out
         d_ff: width between
-        dropout: probability of dropping a number after the ReLU while training, as in torch
+        dropout: probability of dropping a number after the activation while training, as
+            in torch
+        activation: stands between the two maps in place of the ReLU max(0, ·). BERT and
+            GPT-2 have the GELU, ``torch.nn.functional.gelu``.
 
     Shape:
         (..., d_model) -> (..., d_model)
@@ -37,11 +46,20 @@ class FeedForward(nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    def __init__(self, d_model: int, d_ff: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        activation: Callable[[Tensor], Tensor] = torch.relu,
+    ) -> None:
         super().__init__()
         d_model = _options.check_count("d_model", d_model, minimum=1)
         d_ff = _options.check_count("d_ff", d_ff, minimum=1)
         dropout = _options.check_probability("dropout", dropout)
+        _options.check_callable("activation", activation)
+        self.activation = activation
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
@@ -54,7 +72,7 @@ class FeedForward(nn.Module):
         inner = self.inner
         _checks.check_width("x", x, inner.in_features)
         _checks.check_module_dtype(inner.weight, x=x)
-        output: Tensor = self.outer(self.dropout(torch.relu(inner(x))))
+        output: Tensor = self.outer(self.dropout(self.activation(inner(x))))
         return output
 
 
@@ -136,15 +154,25 @@ class _Layer(_Residual):
         norm_first: bool = False,
         attention: AttentionFunction = scaled_dot_product_attention,
         norm: Callable[[int], nn.Module] = LayerNorm,
+        feed_forward: FeedForwardFactory = FeedForward,
+        num_kv_heads: int | None = None,
+        attention_bias: bool = True,
     ) -> None:
         super().__init__(dropout, norm_first)
         _options.check_callable("norm", norm)
-        options: Any = {"dropout": dropout, "attention": attention}
+        _options.check_callable("feed_forward", feed_forward)
+        _options.check_flag("attention_bias", attention_bias)
+        options: Any = {
+            "dropout": dropout,
+            "attention": attention,
+            "num_kv_heads": num_kv_heads,
+            "bias": attention_bias,
+        }
         # The order of the parts fixes the order of the state dict and of the random numbers.
         self.self_attention = MultiHeadAttention(d_model, num_heads, **options)
         if self.has_memory:
             self.cross_attention = MultiHeadAttention(d_model, num_heads, **options)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout)
+        self.feed_forward = feed_forward(d_model, d_ff, dropout=dropout)
         self.self_attention_norm = norm(d_model)
         if self.has_memory:
             self.cross_attention_norm = norm(d_model)
@@ -161,6 +189,10 @@ class EncoderLayer(_Layer):
         norm_first: norm before each sublayer instead of after its residual
         attention: as in `MultiHeadAttention`
         norm: called with a width, makes a norm; ``torch.nn.LayerNorm`` is the fused one
+        feed_forward: called as ``feed_forward(d_model, d_ff, dropout=dropout)``, makes the
+            feed-forward: `SwiGLU`, or ``partial(FeedForward, activation=F.gelu)``
+        num_kv_heads: as in `MultiHeadAttention`
+        attention_bias: whether the projections of attention add a bias
 
     Shape:
         x: (B, S, d_model)
@@ -179,8 +211,15 @@ class EncoderLayer(_Layer):
 
     has_memory = False
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        x = self.add(x, self.self_attention_norm, lambda y: self.self_attention(y, y, y, mask))
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, *, cache: KeyValueCache | None = None
+    ) -> Tensor:
+        """With a ``cache``, x holds the new tokens only; mask is (L, tokens so far + L)."""
+        x = self.add(
+            x,
+            self.self_attention_norm,
+            lambda y: self.self_attention(y, y, y, mask, cache=cache),
+        )
         return self.add(x, self.feed_forward_norm, self.feed_forward)
 
 

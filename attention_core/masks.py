@@ -36,6 +36,39 @@ def causal_mask(length: int, *, device: torch.device | str | None = None) -> Ten
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
+def window_mask(
+    length: int, window: int, *, sinks: int = 0, device: torch.device | str | None = None
+) -> Tensor:
+    """Let position i attend to the last ``window`` positions up to i (True = may attend).
+
+    The window counts position i itself, so window = 1 leaves each token alone. The first
+    ``sinks`` positions stay in view for all later ones: trained models put weight on them
+    that has no other place to go.
+
+    Shape:
+        returns: (length, length), bool, a band below the diagonal
+
+    Raises:
+        ValueError: length or sinks is negative, or window is below 1
+        TypeError: length, window or sinks is not an int
+
+    Source: the window, Jiang et al. 2023 (Mistral 7B); the sinks, Xiao et al. 2024
+    (StreamingLLM). The book's chapter 15.
+
+    >>> window_mask(4, 2, sinks=1)
+    tensor([[ True, False, False, False],
+            [ True,  True, False, False],
+            [ True,  True,  True, False],
+            [ True, False,  True,  True]])
+    """
+    window = _options.check_count("window", window, minimum=1)
+    sinks = _options.check_count("sinks", sinks, minimum=0)
+    causal = causal_mask(length, device=device)
+    outside = causal.tril(-window)
+    outside[:, :sinks] = False
+    return causal & ~outside
+
+
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     """Let every query attend to real tokens and not to padding (True = may attend).
 

@@ -6,10 +6,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attention_core.attention import AdditiveAttention, MultiHeadAttention
-from attention_core.functional import attention_weights
 
 
 @contextmanager
@@ -17,8 +17,11 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """Collect the weights of every attention in ``model`` while the block runs.
 
     The weights are those before dropout, so that each row sums to 1 (or to 0 if nothing
-    may be attended); they are the same for the explicit and the fused function. A module
-    that runs several times keeps the weights of its last run. A module with
+    may be attended). They are what the module's attention function gives for the unit
+    vectors as values, so they are right for every function that is linear in the values:
+    explicit, fused, rotary, with ALiBi. (A function that adds a key of its own shows rows
+    that sum to less than 1.) A module that runs several times
+    keeps the weights of its last run. A module with
     several names in the model is recorded under the first.
 
     Blocks may be nested or overlap. A copy or a pickle of the model that is made inside a
@@ -44,12 +47,21 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         yield recorded
 
 
-def _recompute(result: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
-    """Compute the weights of dot-product attention, which does not return them."""
-    return attention_weights(q.detach(), k.detach(), mask)
+def _recompute(
+    function: Any, result: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Any = None
+) -> Tensor:
+    """Compute the weights of a function that returns only the mixed values.
+
+    With the unit vectors as values, the mixture of a query is its row of weights, whatever
+    the function does to queries and keys first. A softmax of q kᵀ / √d_k would ignore that.
+    """
+    units = torch.eye(v.shape[-2], dtype=v.dtype, device=v.device)
+    units = units.expand(*v.shape[:-1], -1)  # (B, H, S, S)
+    weights: Tensor = function(q.detach(), k.detach(), units, mask, dropout_p=0.0)
+    return weights
 
 
-def _as_returned(result: Tensor, *_: Any, **__: Any) -> Tensor:
+def _as_returned(function: Any, result: Tensor, *_: Any, **__: Any) -> Tensor:
     """Return the weights of additive attention: the recorded method's own result."""
     return result.detach().unsqueeze(1)  # (B, 1, L, S)
 
@@ -70,7 +82,7 @@ class _Recorder:
         result: Tensor = self.function(*arguments, **options)
         if self.listeners:
             options.pop("dropout_p", None)
-            weights = self.weights(result, *arguments, **options)
+            weights = self.weights(self.function, result, *arguments, **options)
             for listener in self.listeners:
                 listener(weights)
         return result

@@ -3,14 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 
 from attention_core import _checks, _options
 from attention_core._embedding import embed, to_int64
-from attention_core.cache import DecoderCache
+from attention_core.cache import DecoderCache, EncoderCache
 from attention_core.functional import AttentionFunction, scaled_dot_product_attention
-from attention_core.layers import DecoderLayer, EncoderLayer, LayerNorm
+from attention_core.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    FeedForwardFactory,
+    LayerNorm,
+)
 from attention_core.masks import causal_mask, padding_mask
 from attention_core.positional import SinusoidalPositions
 
@@ -28,11 +35,13 @@ class TransformerConfig:
         pad_id: the padding token of source and target
         norm_first: pre-norm layers, with one more norm after each stack
         tie_embeddings: one matrix embeds source and target and projects to logits
+        num_kv_heads, attention_bias: as in `EncoderLayer`
 
     Raises:
-        ValueError: a size is below 1, num_heads does not divide d_model, dropout is not
-            between 0 and 1, pad_id is not in both vocabularies, or embeddings are to be
-            tied over vocabularies of different sizes
+        ValueError: a size is below 1, num_heads does not divide d_model, num_kv_heads
+            does not divide num_heads, dropout is not between 0 and 1, pad_id is not in
+            both vocabularies, or embeddings are to be tied over vocabularies of
+            different sizes
         TypeError: a size is not an int
 
     Source: Vaswani et al. 2017, table 3; tying, section 3.4. The book's chapter 9.
@@ -52,22 +61,27 @@ class TransformerConfig:
     pad_id: int = 0
     norm_first: bool = False
     tie_embeddings: bool = False
+    num_kv_heads: int | None = None
+    attention_bias: bool = True
 
     def __post_init__(self) -> None:
         sizes = ("src_vocab_size", "tgt_vocab_size", "d_model", "num_layers", "d_ff", "max_len")
         counts = {
             name: _options.check_count(name, getattr(self, name), minimum=1) for name in sizes
         }
+        heads = _options.check_heads("d_model", counts["d_model"], self.num_heads)
+        kv_heads = _options.check_kv_heads(heads, self.num_kv_heads)
         _options.set_checked(
             self,
             **counts,
-            num_heads=_options.check_heads("d_model", counts["d_model"], self.num_heads),
+            num_heads=heads,
+            num_kv_heads=None if self.num_kv_heads is None else kv_heads,
             dropout=_options.check_probability("dropout", self.dropout),
             pad_id=_options.check_pad_id(
                 self.pad_id, counts["src_vocab_size"], counts["tgt_vocab_size"]
             ),
         )
-        for name in ("norm_first", "tie_embeddings"):
+        for name in ("norm_first", "tie_embeddings", "attention_bias"):
             _options.check_flag(name, getattr(self, name))
         if self.tie_embeddings and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
@@ -87,6 +101,7 @@ class _Stack(nn.Module):
         *,
         attention: AttentionFunction = scaled_dot_product_attention,
         norm: Callable[[int], nn.Module] = LayerNorm,
+        feed_forward: FeedForwardFactory = FeedForward,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
@@ -98,6 +113,9 @@ class _Stack(nn.Module):
                 norm_first=config.norm_first,
                 attention=attention,
                 norm=norm,
+                feed_forward=feed_forward,
+                num_kv_heads=config.num_kv_heads,
+                attention_bias=config.attention_bias,
             )
             for _ in range(config.num_layers)
         )
@@ -116,6 +134,9 @@ class Encoder(_Stack):
         x: (B, S, d_model)    mask: bool, broadcastable to (B, H, S, S); True = may attend
         returns: (B, S, d_model)
 
+    Raises:
+        ValueError: cache was made for another number of layers, or holds another batch
+
     >>> config = TransformerConfig(
     ...     src_vocab_size=11, tgt_vocab_size=13, d_model=8, num_heads=2, num_layers=1, d_ff=16
     ... )
@@ -125,9 +146,14 @@ class Encoder(_Stack):
 
     _layer = EncoderLayer
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        for layer in self.layers:
-            x = layer(x, mask)
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, *, cache: EncoderCache | None = None
+    ) -> Tensor:
+        """With a ``cache``, x holds the new tokens only; mask is (L, tokens so far + L)."""
+        if cache is not None:
+            cache.check_fits(len(self.layers), x)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, mask, cache=cache.layers[i]) if cache else layer(x, mask)
         normed: Tensor = self.norm(x)
         return normed
 
@@ -183,7 +209,7 @@ class Transformer(nn.Module):
     Args:
         config: the sizes
         attention: as in `MultiHeadAttention`
-        norm: as in `EncoderLayer`
+        norm, feed_forward: as in `EncoderLayer`
 
     Sequences are padded on the right with ``config.pad_id``; positions count from the
     left, so padding on the left would shift them.
@@ -213,6 +239,7 @@ class Transformer(nn.Module):
         *,
         attention: AttentionFunction = scaled_dot_product_attention,
         norm: Callable[[int], nn.Module] = LayerNorm,
+        feed_forward: FeedForwardFactory = FeedForward,
     ) -> None:
         super().__init__()
         self.config = config
@@ -225,8 +252,9 @@ class Transformer(nn.Module):
         self.positions = SinusoidalPositions(
             config.d_model, max_len=config.max_len, dropout=config.dropout
         )
-        self.encoder = Encoder(config, attention=attention, norm=norm)
-        self.decoder = Decoder(config, attention=attention, norm=norm)
+        options: Any = {"attention": attention, "norm": norm, "feed_forward": feed_forward}
+        self.encoder = Encoder(config, **options)
+        self.decoder = Decoder(config, **options)
         # With standard deviation 1 / √d_model, hidden states of variance 1 give logits of
         # variance 1, so training starts near a loss of ln V, also with tied embeddings.
         # Times √d_model the embeddings have variance 1, about the size of the positions that

@@ -21,7 +21,7 @@ NUMPY = {name: np.int8(size) for name, size in SIZES.items()} | {"dropout": np.f
 )
 def test_numbers_of_numpy_become_those_of_python(config_of, model_of, options):
     config = config_of(**NUMPY, **options)
-    assert {type(value) for value in asdict(config).values()} <= {int, float, bool}
+    assert {type(value) for value in asdict(config).values()} <= {int, float, bool, type(None)}
     assert json.loads(json.dumps(asdict(config))) == asdict(config)
     assert asdict(config).items() >= {**SIZES, "dropout": 0.25}.items()
     assert model_of(config).config == config

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import attention_core
 
@@ -12,6 +13,7 @@ import attention_core
 NO_SHAPE = {
     "Accuracy",
     "DecoderCache",
+    "EncoderCache",
     "KeyValueCache",
     "RecurrentCache",
     "RecurrentConfig",
@@ -37,24 +39,34 @@ NO_SHAPE = {
 CALLS = """
 Accuracy(exact, tokens)
 AdditiveAttention(d_query, d_key, d_hidden)
-Decoder(config, *, attention, norm)
+Decoder(config, *, attention, norm, feed_forward)
 DecoderCache(num_layers)
-DecoderLayer(d_model, num_heads, d_ff, *, dropout=0.0, norm_first=False, attention, norm)
-Encoder(config, *, attention, norm)
-EncoderLayer(d_model, num_heads, d_ff, *, dropout=0.0, norm_first=False, attention, norm)
-FeedForward(d_model, d_ff, *, dropout=0.0)
+DecoderLayer(d_model, num_heads, d_ff, *, dropout=0.0, norm_first=False, attention, norm, \
+feed_forward, num_kv_heads=None, attention_bias=True)
+Encoder(config, *, attention, norm, feed_forward)
+EncoderCache(num_layers)
+EncoderLayer(d_model, num_heads, d_ff, *, dropout=0.0, norm_first=False, attention, norm, \
+feed_forward, num_kv_heads=None, attention_bias=True)
+FeedForward(d_model, d_ff, *, dropout=0.0, activation)
 KeyValueCache(*, grows)
+LanguageModel(config, *, attention, norm, feed_forward, positions=True)
 LayerNorm(d_model, *, eps=1e-05)
 LearnedPositions(d_model, *, max_len=5000, dropout=0.0)
-MultiHeadAttention(d_model, num_heads, *, dropout=0.0, bias=True, attention)
+MultiHeadAttention(d_model, num_heads, *, dropout=0.0, bias=True, attention, num_kv_heads=None)
+RMSNorm(d_model, *, eps=1e-06)
 RecurrentCache(state=None, length=0)
 RecurrentConfig(*, src_vocab_size, tgt_vocab_size, d_model=64, num_layers=1, dropout=0.1, \
 max_len=5000, pad_id=0, attention)
 RecurrentTranslator(config)
 SinusoidalPositions(d_model, *, max_len=5000, dropout=0.0)
-Transformer(config, *, attention, norm)
+SwiGLU(d_model, d_ff, *, dropout=0.0)
+Transformer(config, *, attention, norm, feed_forward)
 TransformerConfig(*, src_vocab_size, tgt_vocab_size, d_model=512, num_heads=8, num_layers=6, \
-d_ff=2048, dropout=0.1, max_len=5000, pad_id=0, norm_first=False, tie_embeddings=False)
+d_ff=2048, dropout=0.1, max_len=5000, pad_id=0, norm_first=False, tie_embeddings=False, \
+num_kv_heads=None, attention_bias=True)
+alibi_attention(q, k, v, mask=None, *, dropout_p=0.0, attention)
+alibi_slopes(num_heads)
+apply_rotary(x, *, offset=0, base=10000.0)
 attention_parameters(d_model)
 attention_scores(q, k)
 attention_weights(q, k, mask=None)
@@ -68,6 +80,8 @@ feed_forward_parameters(d_model, d_ff)
 fit(model, batches, *, steps, optimizer, rate, start=0, label_smoothing=0.0, clip=None, \
 progress=None)
 from_torch(theirs, config=None, *, attention, norm)
+generate(model, prompt, *, max_len, eos_id=None, temperature=0.0, top_k=None, top_p=None, \
+generator=None)
 greedy_decode(model, src, *, bos_id, eos_id, max_len, use_cache=True)
 load_checkpoint(path, model)
 load_training(path, model, optimizer)
@@ -77,6 +91,8 @@ normalised_score(log_probability, length, alpha)
 padding_mask(ids, pad_id)
 reach_matrix(function, x)
 record_attention(model)
+rotary_attention(q, k, v, mask=None, *, dropout_p=0.0, base=10000.0, attention)
+sampling_probabilities(logits, *, temperature=1.0, top_k=None, top_p=None)
 save_checkpoint(path, model, **extras)
 save_training(path, model, optimizer, step, **extras)
 scaled_dot_product_attention(q, k, v, mask=None, *, dropout_p=0.0)
@@ -88,6 +104,7 @@ split_heads(x, num_heads)
 to_torch(ours)
 transformer_parameters(config)
 warmup_rate(step, d_model, warmup)
+window_mask(length, window, *, sinks=0, device=None)
 """.strip().splitlines()
 
 
@@ -97,11 +114,14 @@ def test_the_signature_of_every_public_name_is_unchanged():
         signature = inspect.signature(getattr(attention_core, name))
         parameters = []
         for parameter in signature.parameters.values():
-            # The two functions that may be replaced are compared by name only.
-            if parameter.name in ("attention", "norm") and name != "RecurrentConfig":
+            # The parts that may be replaced are compared by name only.
+            replaced = ("attention", "norm", "feed_forward", "activation")
+            if parameter.name in replaced and name != "RecurrentConfig":
                 default = {
                     "attention": attention_core.scaled_dot_product_attention,
                     "norm": attention_core.LayerNorm,
+                    "feed_forward": attention_core.FeedForward,
+                    "activation": torch.relu,
                 }[parameter.name]
                 assert parameter.default is default
                 parameter = parameter.replace(default=inspect.Parameter.empty)
