@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_core.museum import laws
+from attention_core.museum import laws, loading_laws
 from attention_core.museum import mistakes as m
 from attention_core.museum.laws import Law
 
@@ -250,5 +250,29 @@ EXHIBITS = [
         laws.the_first_update_counts,
         "EleutherAI/gpt-neox #1373; karpathy/nanoGPT #443",
         "the first update has rate 0",
+    ),
+    Exhibit(
+        "loading",
+        m.halves_for_neighbours,
+        "relative.apply_rotary",
+        loading_laws.neighbours_turn_together,
+        "karpathy/llama2.c PR #286; ooples/AiDotNet PR #2074",
+        "with published weights, fluent nonsense; with weights of its own, nothing",
+    ),
+    Exhibit(
+        "loading",
+        m.recorded_before_rotation,
+        "recording._recompute",
+        loading_laws.the_record_mixes_the_values,
+        "this book's package, version 0.2.0; like it, huggingface/transformers PR #30652",
+        "the map shows weights that the model does not use",
+    ),
+    Exhibit(
+        "loading",
+        m.biases_left_behind,
+        "_conversion.attention",
+        loading_laws.every_number_is_loaded,
+        "sbryngelson/ANEForge PR #253; paiml/entrenar #258",
+        "nothing while the biases are 0; nonsense with those of a trained model",
     ),
 ]
