@@ -160,7 +160,7 @@ EXHIBITS = [
         m.sees_the_next,
         CAUSAL,
         laws.the_future_does_not_matter,
-        "jadore801120/attention-is-all-you-need-pytorch #19",
+        "huggingface/transformers #48745",
         "accurate under teacher forcing, nonsense in generation",
     ),
     Exhibit(
@@ -224,7 +224,7 @@ EXHIBITS = [
         m.cached_at_position_0,
         "positional.SinusoidalPositions.forward",
         laws.the_cache_changes_nothing,
-        "huggingface/transformers #25420",
+        "ml-explore/mlx-lm PR #93",
         "with a cache each token gets position 0",
     ),
     Exhibit(
@@ -257,11 +257,11 @@ EXHIBITS = [
         "relative.apply_rotary",
         loading_laws.neighbours_turn_together,
         "karpathy/llama2.c PR #286; ooples/AiDotNet PR #2074",
-        "with published weights, fluent nonsense; with weights of its own, nothing",
+        "gibberish with weights of the other pairing; nothing with weights of its own",
     ),
     Exhibit(
         "loading",
-        m.recorded_before_rotation,
+        m.recorded_unrotated,
         "recording._recompute",
         loading_laws.the_record_mixes_the_values,
         "this book's package, version 0.2.0; like it, huggingface/transformers PR #30652",

@@ -273,7 +273,7 @@ def halves_for_neighbours(x: Tensor, *, offset: int = 0, base: float = 10_000.0)
     return x * angles.cos() + torch.cat([-second, first], dim=-1) * angles.sin()
 
 
-def recorded_before_rotation(
+def recorded_unrotated(
     function: Any, result: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Any = None
 ) -> Tensor:
     return functional.attention_weights(q.detach(), k.detach(), mask)

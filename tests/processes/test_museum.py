@@ -291,7 +291,7 @@ KILLED_BY = {
         "test_relative.py::test_the_rotation_is_a_complex_product",
         "test_relative.py::test_the_rotation_is_the_sinusoids_backwards",
     ],
-    "recorded_before_rotation": [
+    "recorded_unrotated": [
         "test_relative.py::test_recorded_weights_are_those_that_mixed_the_values"
     ],
     "biases_left_behind": [
