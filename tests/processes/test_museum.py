@@ -62,6 +62,10 @@ def test_laws_do_not_depend_on_the_default_dtype_or_change_the_random_state():
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_the_bad_laws_stand_last_behind_the_line_of_the_picture():
+    assert [law.good for law in LAWS] == [True] * len(GOOD) + [False] * len(BAD)
+
+
 @named(GOOD)
 def test_every_good_law_finds_some_exhibit(thing):
     for exhibit in EXHIBITS:
