@@ -155,6 +155,8 @@ EXHIBITS = [
         "web pages about attention masks",
         "the mask hides nothing",
     ),
+    # The thread: since version 5.9.0, four decoders attend to later tokens, and the training
+    # loss falls to almost zero, on random tokens too.
     Exhibit(
         "mask",
         m.sees_the_next,
@@ -219,6 +221,8 @@ EXHIBITS = [
         "IBM/pytorch-seq2seq #125",
         "the more padding, the lower the loss",
     ),
+    # The thread: GPT-2 "always starts position embeddings at zero for new tokens", whatever the
+    # cache holds.
     Exhibit(
         "books",
         m.cached_at_position_0,
@@ -251,6 +255,9 @@ EXHIBITS = [
         "EleutherAI/gpt-neox #1373; karpathy/nanoGPT #443",
         "the first update has rate 0",
     ),
+    # The threads: the files of one library have the rows of wq and wk reordered. Exported without
+    # undoing this, a model begins "printing gibberish after ~20 or more tokens". In the second,
+    # SmolLM2 and its like gave "silently wrong logits".
     Exhibit(
         "loading",
         m.halves_for_neighbours,
@@ -259,6 +266,8 @@ EXHIBITS = [
         "karpathy/llama2.c PR #286; ooples/AiDotNet PR #2074",
         "gibberish with weights of the other pairing; nothing with weights of its own",
     ),
+    # The thread: asked for its weights, Llama took another path, on which it ran "with no causal
+    # attention mask". So the weights shown were not those of the run without the question.
     Exhibit(
         "loading",
         m.recorded_unrotated,
@@ -267,6 +276,8 @@ EXHIBITS = [
         "this book's package, version 0.2.0; like it, huggingface/transformers PR #30652",
         "the map shows weights that the model does not use",
     ),
+    # The threads: a loader of Qwen2 "read only the projection weights and dropped the biases", and
+    # Llama, which has none, worked. In the second, 72 biases are missing from a saved file.
     Exhibit(
         "loading",
         m.biases_left_behind,
