@@ -165,6 +165,10 @@ def alibi_attention(
     """
     _checks.check_floating("k", k, min_dim=3)
     _start(q, k, v, mask)
+    if _precision.autocast_dtype(q) is not None:
+        options = {"dropout_p": dropout_p, "attention": attention}
+        mixed: Tensor = _precision.cast_once(alibi_attention, q, k, v, mask, **options)
+        return mixed
     dtype, width = v.dtype, k.shape[-1]
     q, k, v = (_precision.wide(x) for x in (q, k, v))
     num_heads, length = k.shape[-3], k.shape[-2]
