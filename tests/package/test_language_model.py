@@ -73,6 +73,15 @@ def test_padding_changes_nothing(kind):
 
 
 @every_kind
+def test_padding_is_hidden_also_by_a_mask_that_lets_everything_through(kind):
+    model, everything = model_of(kind), torch.ones(L + 3, L + 3, dtype=torch.bool)
+    padded = torch.cat([IDS, IDS.new_zeros(2, 3)], dim=1)
+    before = model(padded, everything)[:, :L]
+    model.embedding.weight.data[PAD] += 1.0
+    assert_same(model(padded, everything)[:, :L, 1:], before[..., 1:])
+
+
+@every_kind
 @pytest.mark.parametrize("steps", [[1] * L, [3, 1, 3], [6, 1]])
 def test_the_cache_changes_nothing(kind, steps):
     model = model_of(kind)

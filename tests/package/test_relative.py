@@ -81,6 +81,16 @@ def test_rotary_attention_is_torchs_attention_of_turned_queries_and_keys():
     assert_same(rotary_attention(Q, K, V, mask), expected)
     fused = rotary_attention(Q, K, V, mask, attention=F.scaled_dot_product_attention)
     assert_same(fused, expected)
+    slow = F.scaled_dot_product_attention(turned(Q, base=9.0), turned(K, base=9.0), V, mask)
+    assert_same(rotary_attention(Q, K, V, mask, base=9.0), slow)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_a_turned_half_precision_number_is_rounded_once(dtype):
+    x = Q.to(dtype)
+    exact = turned(x.double())
+    rounded = (exact.to(dtype).double() - exact).abs().max()
+    assert (apply_rotary(x).double() - exact).abs().max() <= 1.001 * rounded
 
 
 def test_alibi_is_torchs_attention_with_a_float_mask():
@@ -135,6 +145,9 @@ def test_half_precision_is_as_near_as_its_inputs_allow(name, dtype):
     exact = attend(*(x.double() for x in (q[:, :, -3:], k, v)), mask)
     assert ours.dtype == dtype
     assert_close(ours.double(), exact, rtol=0.02, atol=0.02)
+    if name == "alibi":  # computed in float32, so only the result is rounded
+        rounded = (exact.to(dtype).double() - exact).abs().max()
+        assert (ours.double() - exact).abs().max() <= 1.01 * rounded
 
 
 @both
