@@ -522,12 +522,12 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "14_real_model": {
         1: {
-            "the sign forgotten": "13",
-            "the 1 before the fraction forgotten": "-5",
+            "the sign forgotten": "10.75",
+            "the 1 before the fraction forgotten": "-2.75",
             "the fraction forgotten": "-8",
-            "the power forgotten": "-1.625",
-            "the 127 forgotten": "-1.625 * 2.0**130",
-            "the highest byte first": "unpack('>f', bytes.fromhex('000050c1'))[0]",
+            "the power forgotten": "-1.34375",
+            "the 127 forgotten": "-1.34375 * 2.0**130",
+            "the highest byte first": "unpack('>f', bytes.fromhex('00002cc1'))[0]",
             "nan": "float('nan')",
         },
         2: {
