@@ -520,4 +520,24 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "nan": "[0, 3, 4, float('nan')]",
         },
     },
+    "14_real_model": {
+        1: {
+            "the sign forgotten": "10.75",
+            "the 1 before the fraction forgotten": "-2.75",
+            "the fraction forgotten": "-8",
+            "the power forgotten": "-1.34375",
+            "the 127 forgotten": "-1.34375 * 2.0**130",
+            "the highest byte first": "unpack('>f', bytes.fromhex('00002cc1'))[0]",
+            "nan": "float('nan')",
+        },
+        2: {
+            "the start": "0",
+            "the article": "1",
+            "the other saw": "2",
+            "itself": "5",
+            "counted among the words from 1": "3",
+            "a half": "4.5",
+            "outside": "10",
+        },
+    },
 }
