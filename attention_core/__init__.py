@@ -76,7 +76,7 @@ from attention_core.training import (
 from attention_core.transformer import Decoder, Encoder, Transformer, TransformerConfig
 
 # A literal: pyproject.toml and the book read it without importing the package.
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Accuracy",

@@ -73,6 +73,15 @@ def test_padding_changes_nothing(kind):
 
 
 @every_kind
+def test_padding_is_hidden_also_by_a_mask_that_lets_everything_through(kind):
+    model, everything = model_of(kind), torch.ones(L + 3, L + 3, dtype=torch.bool)
+    padded = torch.cat([IDS, IDS.new_zeros(2, 3)], dim=1)
+    before = model(padded, everything)[:, :L]
+    model.embedding.weight.data[PAD] += 1.0
+    assert_same(model(padded, everything)[:, :L, 1:], before[..., 1:])
+
+
+@every_kind
 @pytest.mark.parametrize("steps", [[1] * L, [3, 1, 3], [6, 1]])
 def test_the_cache_changes_nothing(kind, steps):
     model = model_of(kind)
@@ -196,6 +205,8 @@ def test_top_k_keeps_the_likeliest_and_the_lower_id_of_equals():
     assert_same(made, torch.stack([e[0], e[1] * 0, e[2], e[3] * 0, e[4] * 0]) / (e[0] + e[2]))
     assert_same(sampling_probabilities(LOGITS, top_k=99), torch.softmax(LOGITS, -1))
     assert sampling_probabilities(LOGITS, top_k=1).tolist() == [1, 0, 0, 0, 0]
+    equal = sampling_probabilities(torch.zeros(5000), top_k=3)
+    assert equal.nonzero()[:, 0].tolist() == [0, 1, 2]
 
 
 def test_top_p_keeps_the_fewest_that_have_the_share():
@@ -286,6 +297,26 @@ def test_drawn_tokens_have_the_probabilities():
     assert not torch.equal(made, draw(generator=torch.Generator().manual_seed(1)))
     likeliest = generate(model, IDS, max_len=3, temperature=5.0, top_k=1)
     assert torch.equal(likeliest, generate(model, IDS, max_len=3))
+
+
+def test_padding_is_never_taken_unless_it_ends_a_text():
+    model = model_of("2017")
+    last = model.encoder(model.positions(model.embedding(IDS) * 12**0.5), causal_mask(L))[0, -1]
+    model.output.weight.data[PAD] = 100 * last.detach()  # by far the likeliest for text 0
+    assert model(IDS)[0, -1].argmax() == PAD
+    assert (generate(model, IDS[:1], max_len=3) != PAD).all()
+    assert generate(model, IDS[:1], max_len=3, eos_id=PAD).shape == (1, 0)
+
+
+def test_what_follows_an_ended_text_does_not_matter():
+    """Not even NaN, which the padding fed to an ended text may give."""
+    model = model_of("2017")
+    first, second = generate(model, IDS, max_len=6).tolist()
+    end = next(t for t in second if t not in first)
+    model.embedding.weight.data[PAD] = float("nan")
+    for temperature in (0.0, 1e-9):
+        made = generate(model, IDS, max_len=6, eos_id=end, temperature=temperature)
+        assert made[0].tolist() == first
 
 
 def test_it_stops_where_the_positions_end():
