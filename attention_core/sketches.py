@@ -113,7 +113,7 @@ def draw_turns(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) ->
     if not places:
         raise ValueError("places must hold at least 1 pair of positions, got none")
     figure, axes = plt.subplots(
-        1, len(places), figsize=(plotting.WIDTH, 3.0), subplot_kw={"aspect": 1}, squeeze=False
+        1, len(places), figsize=(plotting.WIDTH, 2.7), subplot_kw={"aspect": 1}, squeeze=False
     )
     ends = [query, key]  # of arrows, and the places of their names
     for ax, (m, n) in zip(axes[0], places, strict=True):
