@@ -21,8 +21,10 @@ from torch import nn
 
 from attention_core import _options
 from attention_core._arguments import count, device_name, share
-from attention_core.dates import SOURCE, TARGET, DateBatches
+from attention_core.continuation import Continuation
+from attention_core.dates import BOTH, SOURCE, TARGET, DateBatches
 from attention_core.distributed import processes
+from attention_core.language_model import LanguageModel
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
 from attention_core.training import (
     evaluate,
@@ -35,7 +37,7 @@ from attention_core.training import (
 from attention_core.training.files import check_can_write, read_saved
 from attention_core.transformer import Transformer, TransformerConfig
 
-MODELS = ("transformer", "gru", "gru-attention")
+MODELS = ("transformer", "gru", "gru-attention", "decoder-only")
 #: How often a run reports its loss and writes its checkpoint.
 REPORTS = 10
 WARMUP = 400
@@ -105,7 +107,9 @@ def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
 
     The Transformer is pre-norm, which trains more reliably with so few updates. Its
     feed-forward layers are 2 d_model wide. It uses torch's fused attention and norm, which
-    are faster than ours and give the same results.
+    are faster than ours and give the same results. All this holds for the decoder-only model,
+    too. Its five layers have nearly as many parameters as the Transformer's two encoder and
+    two decoder layers; its vocabulary is `BOTH`.
 
     Raises:
         ValueError: name is unknown, d_model is not divisible by 4, the number of heads, or
@@ -116,21 +120,22 @@ def build(name: str, d_model: int, dropout: float = 0.0) -> nn.Module:
     """
     if name not in MODELS:
         raise ValueError(f"name must be one of {', '.join(MODELS)}, got {name!r}")
-    if name == "transformer":
-        return Transformer(
-            TransformerConfig(
-                src_vocab_size=len(SOURCE),
-                tgt_vocab_size=len(TARGET),
-                d_model=d_model,
-                num_heads=NUM_HEADS,
-                num_layers=2,
-                d_ff=2 * d_model,
-                dropout=dropout,
-                norm_first=True,
-            ),
-            attention=F.scaled_dot_product_attention,
-            norm=nn.LayerNorm,
+    if name in ("transformer", "decoder-only"):
+        two = name == "transformer"
+        config = TransformerConfig(
+            src_vocab_size=len(SOURCE if two else BOTH),
+            tgt_vocab_size=len(TARGET if two else BOTH),
+            d_model=d_model,
+            num_heads=NUM_HEADS,
+            num_layers=2 if two else 5,
+            d_ff=2 * d_model,
+            dropout=dropout,
+            norm_first=True,
         )
+        fused: dict[str, Any] = {"attention": F.scaled_dot_product_attention, "norm": nn.LayerNorm}
+        if two:
+            return Transformer(config, **fused)
+        return Continuation(LanguageModel(config, **fused))
     return RecurrentTranslator(
         RecurrentConfig(
             src_vocab_size=len(SOURCE),
@@ -244,7 +249,8 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     # The weights are the same in all processes; dropout differs between them.
     torch.manual_seed(options.seed + rank)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
-    batches = DateBatches("train", options.batch_size, seed=options.seed)
+    target = BOTH if options.model == "decoder-only" else TARGET
+    batches = DateBatches("train", options.batch_size, seed=options.seed, target=target)
     settings = {name: x for name, x in vars(options).items() if name not in FREE_OPTIONS}
     done, losses = 0, list[float]()
     if options.resume and options.checkpoint.exists():
@@ -277,17 +283,18 @@ def train(options: argparse.Namespace, device: torch.device) -> None:
     if rank == 0 and done < options.steps:
         print(f"stopped; --resume makes the other {options.steps - done} updates")
     elif rank == 0:
-        held_out = DateBatches("validation", 64, seed=0)
+        held_out = DateBatches("validation", 64, seed=0, target=target)
         accuracy = evaluate(
             model,
             [held_out[i] for i in range(8)],
-            bos_id=TARGET.BOS,
-            eos_id=TARGET.EOS,
+            bos_id=target.BOS,
+            eos_id=target.EOS,
         )
         print(f"validation: {accuracy.exact:.1%} of the dates, {accuracy.tokens:.1%} of the tokens")
         if options.save is not None:
             notes = {"command": options.command, "losses": _means(losses, 100)}
-            save_trained(options.save, model, **notes)
+            trained = model.model if isinstance(model, Continuation) else model
+            save_trained(options.save, trained, **notes)
 
 
 def _resume(

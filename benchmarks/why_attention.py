@@ -25,9 +25,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from attention_core import MultiHeadAttention, evaluate, fit
 from attention_core.alternatives import KINDS, layer_operations, local_attention
 from attention_core.dates import TARGET, DateBatches
-from attention_core.train import MODELS, build, learning_rate
+from attention_core.train import build, learning_rate
 
 TABLE = Path(__file__).parent.parent / "attention_core" / "data" / "why_attention.json"
+MODELS = ("transformer", "gru", "gru-attention")
 TRAINED_ON, EVALUATED_ON = (1, 2, 3), (1, 2, 3, 4, 5, 6)  # dates in one text
 STEPS, LONG, WIDTH, BATCH, HELD_OUT = 3000, 12_000, 64, 64, 500
 SCALES, SEEDS = (0.5, 1.0, 2.0), (0, 1, 2)

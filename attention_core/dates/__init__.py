@@ -9,6 +9,7 @@ any form.
 """
 
 from attention_core.dates.batches import (
+    BOTH,
     SOURCE,
     SPLITS,
     TARGET,
@@ -31,6 +32,7 @@ from attention_core.dates.forms import (
 from attention_core.dates.vocabulary import Vocabulary
 
 __all__ = [
+    "BOTH",
     "DAY_FORMS",
     "FIRST",
     "FORMS",

@@ -151,25 +151,33 @@ def _all_texts() -> tuple[str, str]:
 
 #: The vocabularies of the two languages: no character is missing, and none is superfluous.
 SOURCE, TARGET = (Vocabulary(text) for text in _all_texts())
+#: One vocabulary of both languages, for a model that reads source and target as one sequence.
+#: Chinese characters come later in Unicode, so those of the source keep their ids.
+BOTH = Vocabulary(SOURCE.characters + TARGET.characters)
 
 
-def collate(examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+def collate(examples: Sequence[Example], *, target: Vocabulary = TARGET) -> tuple[Tensor, Tensor]:
     """Make one batch of the examples: ids, padded to the longest text of each language.
+
+    Args:
+        target: the vocabulary of the targets, `TARGET` or `BOTH`; the ids of the sources are
+            the same in `SOURCE` and `BOTH`
 
     Shape:
         returns: src (B, S), characters only; tgt (B, L + 1), with BOS and EOS
 
     Raises:
         ValueError: there is no example, or a character is not in the vocabulary
-        TypeError: examples is not a sequence of `Example`
+        TypeError: examples is not a sequence of `Example`, or target is not a `Vocabulary`
 
     >>> src, tgt = collate([write([date(2026, 5, 3)], "iso"), write([date(2026, 5, 3)], "short")])
     >>> src.shape, tgt.shape
     (torch.Size([2, 10]), torch.Size([2, 11]))
     """
     check_examples("examples", examples)
+    _options.check_kind("target", target, Vocabulary)
     src = [SOURCE.encode(example.source) for example in examples]
-    tgt = [[TARGET.BOS, *TARGET.encode(example.target), TARGET.EOS] for example in examples]
+    tgt = [[target.BOS, *target.encode(example.target), target.EOS] for example in examples]
     return _pad(src), _pad(tgt)
 
 
@@ -192,14 +200,15 @@ class DateBatches:
         batch_size: examples in a batch
         seed: another one gives other batches
         pool: steps whose examples are sorted together; with 1 each batch is drawn by itself
+        target: as in `collate`
 
     Shape:
         batches[step]: src (B, S) and tgt (B, L + 1), as `collate` returns them
 
     Raises:
         ValueError: as `examples`; batch_size or pool is below 1, seed or a step is negative
-        TypeError: batch_size, seed, pool, parts or a step is not an int; or the sequence is
-            iterated
+        TypeError: batch_size, seed, pool, parts or a step is not an int; target is not a
+            `Vocabulary`; or the sequence is iterated
 
     Source: Vaswani et al. 2017, section 5.1 (sentences batched by approximate length).
     The book's chapter 10.
@@ -219,12 +228,14 @@ class DateBatches:
         pool: int = 16,
         forms: Sequence[str] = FORMS,
         parts: int | Sequence[int] = 1,
+        target: Vocabulary = TARGET,
     ) -> None:
         self.parts = _check_choice(split, forms, parts)
         self.batch_size = _options.check_count("batch_size", batch_size, minimum=1)
         self.seed = _options.check_count("seed", seed, minimum=0)
         self.pool = _options.check_count("pool", pool, minimum=1)
-        self.split, self.forms = split, tuple(forms)
+        _options.check_kind("target", target, Vocabulary)
+        self.split, self.forms, self.target = split, tuple(forms), target
         self._made: tuple[int, list[list[Example]]] = (-1, [])  # the latest pool
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
@@ -232,7 +243,7 @@ class DateBatches:
         number, place = divmod(step, self.pool)
         if self._made[0] != number:
             self._made = (number, self._make(number))
-        return collate(self._made[1][place])
+        return collate(self._made[1][place], target=self.target)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         # Without this method Python would iterate by index from 0, without end.

@@ -2,6 +2,7 @@
 
 from attention_core.training.checkpoints import (
     load_checkpoint,
+    load_continuation,
     load_trained,
     load_training,
     save_checkpoint,
@@ -18,6 +19,7 @@ __all__ = [
     "evaluate",
     "fit",
     "load_checkpoint",
+    "load_continuation",
     "load_trained",
     "load_training",
     "save_checkpoint",

@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 
 from attention_core import _checks, _options
 from attention_core.distributed.launch import processes
+from attention_core.language_model import LanguageModel
 from attention_core.recurrent import RecurrentConfig, RecurrentTranslator
 from attention_core.training.files import other_file, read_saved, write_whole
 from attention_core.transformer import Transformer, TransformerConfig
@@ -21,6 +22,7 @@ from attention_core.transformer import Transformer, TransformerConfig
 _KINDS: dict[str, tuple[Any, Any]] = {
     "Transformer": (Transformer, TransformerConfig),
     "RecurrentTranslator": (RecurrentTranslator, RecurrentConfig),
+    "LanguageModel": (LanguageModel, TransformerConfig),
 }
 
 
@@ -222,7 +224,7 @@ def _random_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> None:
-    """Write a `Transformer` or `RecurrentTranslator` for use, not for further training.
+    """Write a `Transformer`, `RecurrentTranslator` or `LanguageModel` for use, not for training.
 
     Its parameters are rounded to float16, which halves the file. Its sizes are written too, so
     `load_trained` needs nothing else. The ``extras`` go with them, as in `save_checkpoint`:
@@ -230,8 +232,9 @@ def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> 
 
     Raises:
         ValueError: a weight is NaN, infinite, or beyond float16's range of 65504; or an
-            extra is named kind or config
-        TypeError: model is of neither kind, or an extra is neither a tensor nor plain data
+            extra is named kind or config; or model is a LanguageModel without sinusoids, whose
+            attention function holds the positions and cannot be saved
+        TypeError: model is of no such kind, or an extra is neither a tensor nor plain data
         OSError: the file cannot be written
 
     >>> import tempfile, pathlib
@@ -245,6 +248,8 @@ def save_trained(path: str | PathLike[str], model: nn.Module, **extras: Any) -> 
     kind = type(model).__name__
     if kind not in _KINDS or type(model) is not _KINDS[kind][0]:
         raise TypeError(f"model must be a {' or a '.join(_KINDS)}, got {kind}")
+    if isinstance(model, LanguageModel) and model.positions is None:
+        raise ValueError("model must have been made with positions=True, got positions=False")
     _check_names("save_trained", extras, ("kind", "config"))
     given: Any = model.config
     # Sizes may be NumPy numbers, which could not be loaded.
@@ -274,7 +279,8 @@ def load_trained(path: str | PathLike[str] | None = None) -> Any:
     the dates of `attention_core.dates`.
 
     Returns:
-        a `Transformer` (with the explicit attention) or a `RecurrentTranslator`
+        a `Transformer` or `LanguageModel` (with the explicit attention), or a
+        `RecurrentTranslator`
 
     Raises:
         ValueError: the file is of another kind, or its tensors do not fit its sizes
@@ -285,8 +291,7 @@ def load_trained(path: str | PathLike[str] | None = None) -> Any:
     (64, 2, False)
     """
     if path is None:
-        with as_file(files("attention_core") / "data" / "dates.pt") as own:
-            return load_trained(own)
+        return _load_own("dates.pt")
     state, extras = read_saved(path, "save_trained")
     kind, sizes = extras.get("kind"), extras.get("config")
     if not isinstance(kind, str) or kind not in _KINDS or not isinstance(sizes, Mapping):
@@ -300,3 +305,25 @@ def load_trained(path: str | PathLike[str] | None = None) -> Any:
         raise other_file(path, "save_trained", what) from error
     _fill(path, model, state)
     return model.eval()
+
+
+def load_continuation() -> LanguageModel:
+    """Load the decoder-only model of the dates that comes with the package, as `load_trained`.
+
+    It reads a date in English and BOS, in the ids of `attention_core.dates.BOTH`, and continues
+    with the date in Chinese.
+
+    See chapter 15 of the book.
+
+    >>> model = load_continuation()
+    >>> model.config.d_model, model.config.num_layers, model.training
+    (64, 5, False)
+    """
+    model: LanguageModel = _load_own("continuation.pt")
+    return model
+
+
+def _load_own(name: str) -> Any:
+    """Load a trained model of the package."""
+    with as_file(files("attention_core") / "data" / name) as path:
+        return load_trained(path)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from attention_core import dates, shift_targets
 from attention_core.dates import (
+    BOTH,
     DAY_FORMS,
     FORMS,
     SOURCE,
@@ -257,6 +258,15 @@ def test_every_character_keeps_its_id():
     assert TARGET.encode("〇一；") == [3, 4, 20]
 
 
+def test_one_vocabulary_of_both_languages_keeps_the_ids_of_the_source():
+    assert BOTH.characters == SOURCE.characters + TARGET.characters
+    assert len(BOTH) == 66
+    for example in made(number=53):
+        assert BOTH.encode(example.source) == SOURCE.encode(example.source)
+        ids = [n + 45 for n in TARGET.encode(example.target)]
+        assert BOTH.encode(example.target) == ids
+
+
 @hypothesis.settings(deadline=None)
 @hypothesis.given(st.text(min_size=1))
 @hypothesis.example("cafe\u0301, caf\u00e9")
@@ -287,6 +297,18 @@ def test_a_batch_is_padded_to_the_longest_of_each_language():
     assert src.dtype == tgt.dtype == torch.int64
     read, predict = shift_targets(tgt)
     assert TARGET.decode(read[0]) == TARGET.decode(predict[0]) == batch[0].target
+
+
+def test_a_batch_for_one_vocabulary_has_the_same_texts():
+    batch = made(number=7)
+    (src, tgt), (same_src, both) = collate(batch), collate(batch, target=BOTH)
+    assert torch.equal(src, same_src)
+    assert torch.equal(both, torch.where(tgt > 2, tgt + 45, tgt))
+    plain, joined = (DateBatches("train", 5, seed=3, target=v) for v in (TARGET, BOTH))
+    for step in (0, 22):
+        (src, tgt), (same_src, both) = plain[step], joined[step]
+        assert torch.equal(src, same_src)
+        assert [TARGET.decode(row) for row in tgt] == [BOTH.decode(row) for row in both]
 
 
 # ------------------------------------------------------------------- the batches
@@ -417,6 +439,16 @@ ERRORS = [
     (lambda: examples("test", 1, generator=G, forms="iso"), TypeError, "forms must be a list of f"),
     (lambda: examples("test", 1, generator=G, forms=5), TypeError, "forms must be a list of forms"),
     (lambda: collate(["a"]), TypeError, "examples must be a list of Example, got list of str"),
+    (
+        lambda: collate([write([DAY], "iso")], target="〇一"),
+        TypeError,
+        "target must be a Vocabulary, got str",
+    ),
+    (
+        lambda: DateBatches("train", 1, seed=0, target=len),
+        TypeError,
+        "target must be a Vocabulary, got builtin_function_or_method",
+    ),
     (lambda: collate(write([DAY], "iso")), TypeError, "must be a list of Example, got Example"),
     (lambda: join([]), ValueError, "parts must hold at least one, got none"),
     (lambda: join([DAY]), TypeError, "parts must be a list of Example, got list of date"),

@@ -13,20 +13,31 @@ from torch.testing import assert_close
 
 import attention_core
 from attention_core import (
+    LanguageModel,
     RecurrentConfig,
     RecurrentTranslator,
     Transformer,
     TransformerConfig,
     evaluate,
+    generate,
     greedy_decode,
+    padding_mask,
 )
 from attention_core import train as command
-from attention_core.dates import SOURCE, TARGET, DateBatches, collate, write
-from attention_core.training import load_trained, save_trained
+from attention_core.cache import LayerCache
+from attention_core.continuation import Continuation
+from attention_core.dates import BOTH, SOURCE, TARGET, DateBatches, collate, write
+from attention_core.relative import rotary_attention
+from attention_core.training import load_continuation, load_trained, save_trained
 
-OWN = Path(attention_core.__file__).parent / "data" / "dates.pt"
+DATA = Path(attention_core.__file__).parent / "data"
 SIZES = {"src_vocab_size": 7, "tgt_vocab_size": 11, "d_model": 8}
+FILES = {"dates.pt": load_trained, "continuation.pt": load_continuation}
+ONE = TransformerConfig(
+    src_vocab_size=11, tgt_vocab_size=11, d_model=8, num_heads=2, num_layers=1, d_ff=6
+)
 MODELS = {
+    "LanguageModel": LanguageModel(ONE),
     "Transformer": Transformer(TransformerConfig(**SIZES, num_heads=2, num_layers=1, d_ff=6)),
     "plain": RecurrentTranslator(RecurrentConfig(**SIZES, attention=False)),
     "attentive": RecurrentTranslator(RecurrentConfig(**SIZES, attention=True, num_layers=2)),
@@ -38,9 +49,13 @@ def model():
     return load_trained()
 
 
-def test_the_packaged_model_translates_days_that_it_was_not_trained_on(model):
+@pytest.mark.parametrize("name", FILES)
+def test_the_packaged_model_translates_days_that_it_was_not_trained_on(name):
     """It got all 1000 right when it was trained; the test allows four mistakes."""
-    batches = DateBatches("test", 100, seed=5)
+    model, target = FILES[name](), TARGET
+    if isinstance(model, LanguageModel):
+        model, target = Continuation(model), BOTH
+    batches = DateBatches("test", 100, seed=5, target=target)
     accuracy = evaluate(
         model, [batches[n] for n in range(10)], bos_id=TARGET.BOS, eos_id=TARGET.EOS
     )
@@ -48,21 +63,25 @@ def test_the_packaged_model_translates_days_that_it_was_not_trained_on(model):
     assert accuracy.tokens > 0.999
 
 
-def test_the_packaged_model_has_the_sizes_of_its_recorded_command(model):
-    made = torch.load(OWN, weights_only=True)["extras"]["command"]
+@pytest.mark.parametrize("name", FILES)
+def test_the_packaged_model_has_the_sizes_of_its_recorded_command(name):
+    model = FILES[name]()
+    made = torch.load(DATA / name, weights_only=True)["extras"]["command"]
     words = shlex.split(made)
     assert words[:3] == ["python", "-m", "attention_core.train"]
     options = command.arguments().parse_args(words[3:])
-    assert options.save == Path("attention_core/data/dates.pt")
+    assert options.save == Path("attention_core/data") / name
     built = command.build(options.model, options.d_model, options.dropout)
+    built = getattr(built, "model", built)  # of a Continuation, its language model
     assert built.config == model.config
     assert {n: x.shape for n, x in built.state_dict().items()} == {
         n: x.shape for n, x in model.state_dict().items()
     }
 
 
-def test_the_packaged_model_is_smaller_than_400_kb():
-    assert OWN.stat().st_size < 400_000
+@pytest.mark.parametrize("name", FILES)
+def test_the_packaged_model_is_smaller_than_400_kb(name):
+    assert (DATA / name).stat().st_size < 400_000
 
 
 def test_the_packaged_model_fits_the_current_vocabularies(model):
@@ -72,6 +91,53 @@ def test_the_packaged_model_fits_the_current_vocabularies(model):
     src, _ = collate([example])
     out = greedy_decode(model, src, bos_id=TARGET.BOS, eos_id=TARGET.EOS, max_len=40)
     assert TARGET.decode(out[0]) == example.target == "二〇二六年十一月二十九日"
+
+
+def test_the_packaged_language_model_continues_a_date():
+    """Cached and uncached logits agree, and both are those of the right translation."""
+    model = load_continuation().double()
+    example = write([datetime.date(2026, 11, 29)], "day first")
+    src, tgt = collate([example], target=BOTH)
+    prompt = torch.cat([src, tgt[:, :1]], dim=1)
+    new = generate(model, prompt, max_len=40, eos_id=BOTH.EOS)
+    assert BOTH.decode(new[0]) == example.target == "二〇二六年十一月二十九日"
+    whole = model(torch.cat([src, tgt[:, :-1]], dim=1))
+    assert torch.equal(whole[:, src.shape[1] :].argmax(dim=-1), tgt[:, 1:])
+    cache = model.new_cache()
+    parts = [model(prompt, cache=cache)]
+    parts += [model(tgt[:, n : n + 1], cache=cache) for n in range(1, tgt.shape[1] - 1)]
+    assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-12)
+
+
+def numbers_in(cache):
+    """How many numbers the keys and values of a cache are."""
+    pairs = [
+        part.pair
+        for layer in cache.layers
+        for part in (
+            (layer.self_attention, layer.cross_attention)
+            if isinstance(layer, LayerCache)
+            else (layer,)
+        )
+    ]
+    return sum(x.numel() for pair in pairs for x in pair)
+
+
+def test_at_equal_size_the_decoder_only_model_keeps_two_and_a_half_times_the_numbers(model):
+    """A decoder layer keeps keys and values of source and target, as does each of five layers."""
+    example = write([datetime.date(2026, 11, 29)], "day first")
+    src, tgt = collate([example])
+    read = tgt[:, :-1]
+    two = model.new_cache()
+    model.decode(read, model.encode(src), padding_mask(src, 0), cache=two)
+    alone = load_continuation()
+    one = alone.new_cache()
+    joined, both = collate([example], target=BOTH)
+    alone(torch.cat([joined, both[:, :-1]], dim=1), cache=one)
+    tokens = src.shape[1] + read.shape[1]
+    assert (src.shape[1], read.shape[1]) == (16, 13)
+    assert numbers_in(two) == 2 * 2 * 64 * tokens == 7424
+    assert numbers_in(one) == 5 * 2 * 64 * tokens == 18_560
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -117,13 +183,19 @@ def test_other_models_and_files_are_refused(tmp_path):
 
     linear = torch.nn.Linear(2, 3)
     for model, name in ((linear, "Linear"), (Other(MODELS["Transformer"].config), "Other")):
-        text = f"model must be a Transformer or a RecurrentTranslator, got {name}"
+        text = f"a Transformer or a RecurrentTranslator or a LanguageModel, got {name}"
         with pytest.raises(TypeError, match=text):
             save_trained(tmp_path / "model.pt", model)
     path = tmp_path / "plain.pt"
     with pytest.raises(TypeError, match="note must be a tensor or plain data"):
         save_trained(path, MODELS["plain"], note=dataclasses)
     assert not path.exists()
+
+
+def test_a_language_model_whose_positions_are_in_its_attention_is_refused(tmp_path):
+    model = LanguageModel(ONE, positions=False, attention=rotary_attention)
+    with pytest.raises(ValueError, match="made with positions=True, got positions=False"):
+        save_trained(tmp_path / "model.pt", model)
 
 
 @pytest.mark.parametrize("value", [1e5, -65520.0, torch.inf, torch.nan])

@@ -11,7 +11,12 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attention_core import load_checkpoint, save_checkpoint
+from attention_core import (
+    decoder_layer_parameters,
+    encoder_layer_parameters,
+    load_checkpoint,
+    save_checkpoint,
+)
 from attention_core import train as command
 from attention_core.training import load_trained, save_training
 
@@ -59,10 +64,22 @@ def test_every_model_can_be_trained(capsys, model):
 
 
 def test_the_models_are_what_their_names_say():
-    transformer, plain, attentive = (command.build(name, 8) for name in command.MODELS)
+    transformer, plain, attentive, alone = (command.build(name, 8) for name in command.MODELS)
     assert type(transformer).__name__ == "Transformer"
-    assert transformer.config.d_model == plain.config.d_model == 8
+    assert transformer.config.d_model == plain.config.d_model == alone.config.d_model == 8
     assert (plain.config.attention, attentive.config.attention) == (False, True)
+    assert type(alone.model).__name__ == "LanguageModel"
+
+
+def test_five_layers_are_as_large_as_two_encoder_and_two_decoder_layers():
+    two, one = command.build("transformer", 64), command.build("decoder-only", 64)
+    sizes = [sum(p.numel() for p in model.parameters()) for model in (two, one)]
+    assert sizes == [173_440, 175_936]
+    five = 5 * encoder_layer_parameters(64, 128)
+    four = 2 * (encoder_layer_parameters(64, 128) + decoder_layer_parameters(64, 128))
+    assert (four, five) == (167_424, 167_360)
+    # The rest: embeddings, the projection to logits, and one norm after each stack.
+    assert [sizes[0] - four, sizes[1] - five] == [64 * (48 + 21 + 21 + 4), 64 * (66 + 66 + 2)]
 
 
 def test_the_same_seed_gives_the_same_report_and_another_seed_another(capsys):
@@ -76,13 +93,15 @@ def test_seed_and_batch_size_are_passed_to_the_batches(capsys, monkeypatch):
     asked = []
 
     class Asking(command.DateBatches):
-        def __init__(self, split, batch_size, *, seed):
-            asked.append((split, batch_size, seed))
-            super().__init__(split, batch_size, seed=seed)
+        def __init__(self, split, batch_size, *, seed, target):
+            asked.append((split, batch_size, seed, len(target)))
+            super().__init__(split, batch_size, seed=seed, target=target)
 
     monkeypatch.setattr(command, "DateBatches", Asking)
     run(capsys, "--steps", 1, "--seed", 5)
-    assert asked == [("train", 3, 5), ("validation", 64, 0)]
+    assert asked == [("train", 3, 5, 21), ("validation", 64, 0, 21)]
+    run(capsys, "--steps", 1, "--seed", 5, "--model", "decoder-only")
+    assert asked[2:] == [("train", 3, 5, 66), ("validation", 64, 0, 66)]
 
 
 def test_the_report_of_a_long_run_has_twelve_lines(capsys):
@@ -211,7 +230,7 @@ def test_bad_arguments_are_named(capsys, arguments, text):
 
 
 def test_an_unknown_model_is_named():
-    text = "name must be one of transformer, gru, gru-attention, got 'lstm'"
+    text = "name must be one of transformer, gru, gru-attention, decoder-only, got 'lstm'"
     with pytest.raises(ValueError, match=text):
         command.build("lstm", 8)
 
@@ -383,6 +402,8 @@ def test_a_saved_model_has_the_trained_weights_in_float16_and_its_command(capsys
     load_checkpoint(checkpoint, trained)
     saved = load_trained(path)
     assert saved.config.d_model == 8
+    trained = getattr(trained, "model", trained)  # of a Continuation, its language model
+    assert type(saved) is type(trained)
     for name, x in trained.state_dict().items():
         assert_close(saved.state_dict()[name], x.half().float(), rtol=0, atol=0)
     extras, made = (torch.load(file, weights_only=True)["extras"] for file in (checkpoint, path))

@@ -20,7 +20,8 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # Explained and used in no chapter: tools around the book, types for annotations, and
 # colours. A name that a chapter should show does not belong here.
 OUTSIDE = """
-cache.LayerCache cache.Pair decoding.Translator training.Batches functional.AttentionFunction
+cache.LayerCache cache.Pair continuation.ContinuationCache
+decoding.Translator training.Batches functional.AttentionFunction
 from_torch to_torch load_checkpoint save_checkpoint load_training save_training
 training.save_trained
 distributed.processes
