@@ -1,4 +1,4 @@
-"""Settings for every test: nbval's gaps closed, torch known to the doctests."""
+"""Settings for every test: nbval's gaps closed, torch known to the doctests, weights asked for."""
 
 import os
 
@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 
 # Named here and not in pyproject, whose pythonpath is not yet in force when -p is read.
-pytest_plugins = ["notebook_plugin"]
+pytest_plugins = ["real_weights", "notebook_plugin"]  # the second imports the first
 
 torch.set_num_threads(1)
 

@@ -34,9 +34,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from chapter_form import WIDGET_VIEW, output_metadata, pictures
+from chapter_form import WIDGET_VIEW, code_cells, output_metadata, pictures
 from chapter_pictures import describe_difference, save_pair
 from nbval.plugin import IPyNbCell, IPyNbFile
+from real_weights import require_weights_for
 from run_chapters import kernel_environment
 
 STDERR = "chapter stderr"
@@ -68,6 +69,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 class Chapter(IPyNbFile):
     def setup(self) -> None:
+        # Before the kernel starts. Each cell is then skipped, or fails, for this reason.
+        require_weights_for(*code_cells(self.path))
         with mock.patch.dict(os.environ, kernel_environment(), clear=True):
             super().setup()
 

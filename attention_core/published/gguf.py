@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+__all__ = ["read_gguf"]
+
 # kind -> name, numbers of a block, bytes of a block
 KINDS = {0: ("F32", 1, 4), 3: ("Q4_1", 32, 20), 8: ("Q8_0", 32, 34)}
 _FORMS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

@@ -19,6 +19,8 @@ from attention_core.published.safetensors import read_safetensors
 from attention_core.published.word_pieces import WordPieces
 from attention_core.transformer import Encoder, TransformerConfig
 
+__all__ = ["SentenceEncoder", "load_minilm", "untrained_minilm"]
+
 MINILM = TransformerConfig(
     src_vocab_size=30_522,
     tgt_vocab_size=30_522,

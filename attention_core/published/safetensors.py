@@ -14,6 +14,8 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+__all__ = ["read_safetensors"]
+
 DTYPES = {
     "F64": torch.float64,
     "F32": torch.float32,

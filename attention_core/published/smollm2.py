@@ -17,6 +17,8 @@ from attention_core.published.gguf import read_gguf
 from attention_core.relative import rotary_attention
 from attention_core.transformer import TransformerConfig
 
+__all__ = ["load_smollm2"]
+
 # Part of a layer here -> its name in the published file.
 PARTS = {
     "self_attention.q_proj": "attn_q",
@@ -57,10 +59,12 @@ def load_smollm2(
     Source: Allal et al. 2025, SmolLM2 (Apache-2.0); the layers, Touvron et al. 2023, section
         2.2. The book's chapter 15.
 
-    >>> net, words = load_smollm2()
+    >>> net, words = load_smollm2(dtype=torch.float32)
     >>> words.text(net(words("The capital of France is"))[0, -1:].argmax(-1))
     ' Paris'
     """
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point dtype, got {dtype}")
     path = smollm2_file() if file is None else check_digest(Path(file))
     metadata, theirs = read_gguf(path, dtype=dtype)
     sizes = {name.partition(".")[2]: x for name, x in metadata.items() if name[:6] == "llama."}

@@ -14,6 +14,7 @@ from attention_core.widgets.query_key_value import QueryKeyValue
 from attention_core.widgets.scaling import Scaling
 from attention_core.widgets.shapes import Shapes
 from attention_core.widgets.simple_attention import SimpleAttention
+from attention_core.widgets.trained_heads import TrainedHeads
 from attention_core.widgets.translator import Translator
 from attention_core.widgets.two_vectors import TwoVectors
 
@@ -28,6 +29,7 @@ __all__ = [
     "Scaling",
     "Shapes",
     "SimpleAttention",
+    "TrainedHeads",
     "Translator",
     "TwoVectors",
 ]

@@ -1,7 +1,7 @@
-import { setAttributes } from "./shared/attributes.js";
 import { choiceControl } from "./shared/choice.js";
 import { decimals, make, valueAt } from "./shared/elements.js";
 import { renderFigure } from "./shared/figure.js";
+import { mapHeight, mapLines, mapPicture } from "./shared/maps.js";
 import { liveNumber, resultSentence } from "./shared/numbers.js";
 import { rebuiltPart } from "./shared/rebuilt.js";
 import { wordNode } from "./shared/words.js";
@@ -106,20 +106,6 @@ const say = ({ row, column, spread, received }, state) => {
 
 // --- all heads, small ------------------------------------------------------------------------
 
-// Eight shades: cells of about the same weight share one path.
-const SHADES = 8;
-
-/** @type {(weights: number[][], draw: (i: number, j: number) => string) => [string, number][]} */
-const shades = (weights, draw) => {
-  const paths = Array(SHADES + 1).fill("");
-  for (const [i, row] of weights.entries()) {
-    for (const [j, w] of row.entries()) {
-      paths[Math.ceil(Math.min(1, w) * SHADES - 0.5)] += draw(i, j);
-    }
-  }
-  return paths.map((d, n) => [d, n / SHADES]);
-};
-
 const thumbs = (view, maps) => {
   const [layers, heads] = [maps[0].weights.length, maps[0].weights[0].length];
   const name = `${view.id}-head`;
@@ -136,19 +122,9 @@ const thumbs = (view, maps) => {
           view.set("head", head);
         },
       });
-      const picture = make("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
-      let drawn = null;
+      const picture = mapPicture(view, (state) => shownMap(state).weights[layer][head]);
       view.each((_, state) => {
         input.checked = state.layer === layer && state.head === head;
-        const { weights, queries, keys } = shownMap(state);
-        if (drawn === weights) return;
-        drawn = weights;
-        picture.setAttribute("viewBox", `0 0 ${keys.length} ${queries.length}`);
-        picture.replaceChildren(
-          ...shades(weights[layer][head], (i, j) => `M${j} ${i}h1v1h-1z`)
-            .filter(([d, share]) => d && share)
-            .map(([d, share]) => make("path", { d, "fill-opacity": share })),
-        );
       });
       return make(
         "label.live-thumb",
@@ -168,13 +144,8 @@ const thumbs = (view, maps) => {
 
 // --- the tokens of both sides, and lines between them ------------------------------------------
 
-// The height of a token, where a rem is 16: larger text makes it higher.
-const PITCH = 26;
-
 const pairs = (view, { queries, keys }) => {
   const name = `${view.id}-token`;
-  const rows = Math.max(queries.length, keys.length);
-  const height = (n, size) => (n + 0.5 + (rows - size) / 2) * PITCH;
   // Hovering shows a token while the mouse is over it. This is what was picked before.
   /** @type {{ side: string, at: number } | null} */
   let kept = null;
@@ -223,42 +194,15 @@ const pairs = (view, { queries, keys }) => {
       });
       return label;
     });
-  const faint = make("g.faint");
-  const strong = Array.from({ length: rows }, () => make("line.strong"));
-  const svg = make(
-    "svg.live-lines",
-    {
-      viewBox: `0 0 100 ${rows * PITCH}`,
-      preserveAspectRatio: "none",
-      "aria-hidden": "true",
-    },
-    faint,
-    strong,
-  );
-  let drawn = null;
-  view.each((n, state) => {
-    const weights = shownMap(state).weights[state.layer][state.head];
-    if (weights !== drawn) {
-      drawn = weights;
-      const ends = (i, j) => `M0 ${height(i, queries.length)}L100 ${height(j, keys.length)}`;
-      const paths = shades(weights, ends).slice(1);
-      faint.replaceChildren(
-        ...paths.map(([d, share]) => make("path", { d, "stroke-opacity": 0.5 * share })),
-      );
-    }
-    const { query, key } = picks(state);
-    const shares = state.side === "query" ? n.row : n.column;
-    strong.forEach((line, at) => {
-      const w = shares[at] ?? 0;
-      line.style.display = w >= 0.005 ? "" : "none";
-      const ends =
-        state.side === "query"
-          ? [height(query, queries.length), height(at, keys.length)]
-          : [height(at, queries.length), height(key, keys.length)];
-      setAttributes(line, { x1: 0, y1: ends[0], x2: 100, y2: ends[1] });
-      line.setAttribute("stroke-width", 1 + 6 * Math.min(1, w));
-      line.setAttribute("stroke-opacity", 0.25 + 0.75 * Math.min(1, w));
-    });
+  const lines = mapLines(view, {
+    queries: queries.length,
+    keys: keys.length,
+    weightsOf: ({ layer, head, ...state }) => shownMap(state).weights[layer][head],
+    picked: ({ row, column }, state) => ({
+      side: state.side,
+      at: picks(state)[state.side],
+      shares: state.side === "query" ? row : column,
+    }),
   });
   const side = (role, list, path) =>
     make(
@@ -270,14 +214,14 @@ const pairs = (view, { queries, keys }) => {
   return make(
     "div.live-pairs",
     {
-      style: `--height:${(rows * PITCH) / 16}rem`,
+      style: mapHeight(Math.max(queries.length, keys.length)),
       onpointerleave: () => {
         if (kept) show(kept.side, kept.at);
         kept = null;
       },
     },
     side("query", queries, "column"),
-    svg,
+    lines,
     side("key", keys, "row"),
   );
 };

@@ -35,8 +35,8 @@ const modelOf = (state, here) => {
     send: ({ wants }) => {
       const answer = () => {
         const { liveData } = /** @type {any} */ (globalThis);
-        const { float16, ...manifest } = liveData?.[wants] ?? {};
-        const bytes = float16 && Uint8Array.from(atob(float16), (byte) => byte.charCodeAt(0));
+        const { base64, ...manifest } = liveData?.[wants] ?? {};
+        const bytes = base64 && Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0));
         const data = { data: wants, ...manifest };
         emit("msg:custom", data, bytes ? [new DataView(bytes.buffer)] : []);
       };

@@ -1,10 +1,10 @@
 // asks for dates.js
 
+import { askFor, renderAsking } from "./shared/asked.js";
 import { barCell } from "./shared/bars.js";
 import { makeButton } from "./shared/button.js";
 import { choiceControl } from "./shared/choice.js";
 import { decimals, make } from "./shared/elements.js";
-import { renderFigure } from "./shared/figure.js";
 import { softmax } from "./shared/math.js";
 import { liveNumber, resultSentence } from "./shared/numbers.js";
 import { rebuiltPart } from "./shared/rebuilt.js";
@@ -154,30 +154,7 @@ const trouble = (text) => {
   return text === "" ? "There is nothing to translate yet." : "";
 };
 
-// Ask the page or the kernel for the model, once for all figures on the page.
-/** @type {Promise<void> | null} */
-let coming = null;
-const modelFrom = (model) => {
-  coming ??= /** @type {Promise<void>} */ (
-    new Promise((resolve, reject) => {
-      const take = (message, buffers) => {
-        if (message?.data !== "dates") return;
-        model.off("msg:custom", take);
-        const found = buffers?.[0];
-        if (!found) return reject(new Error("no data"));
-        use(message, found);
-        resolve(undefined);
-      };
-      model.on("msg:custom", take);
-      model.send({ wants: "dates" });
-      setTimeout(() => reject(new Error("no answer")), 20000);
-    })
-  ).catch((error) => {
-    coming = null; // the next call asks again
-    throw error;
-  });
-  return coming;
-};
+const modelFrom = askFor("dates", use);
 
 // One line for each step: the character written, and the source shaded by its weights.
 const lines = (view, go) =>
@@ -429,24 +406,4 @@ const build = (view, model, again) => {
 
 const figure = { state: ["source", "layer", "head", "written", "opening"], numbers };
 
-// The figure must update when the model is loaded, which does not change its state.
-const render = ({ model, el }) => {
-  let again = () => {};
-  const heard = {
-    get: (key) => model.get(key),
-    set: (key, value) => model.set(key, value),
-    save_changes: () => model.save_changes(),
-    send: (message) => model.send(message),
-    on: (event, listen) => {
-      again = listen;
-      model.on(event, listen);
-    },
-    off: (event, listen) => model.off(event, listen),
-  };
-  return renderFigure({ ...figure, build: (view) => build(view, model, () => again()) })({
-    model: heard,
-    el,
-  });
-};
-
-export default { ...figure, use, render };
+export default { ...figure, use, render: renderAsking({ ...figure, build }) };

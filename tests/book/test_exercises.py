@@ -7,8 +7,9 @@ import nbformat
 import pytest
 import torch
 from answer_forms import forms, right_answer, spoiled
-from chapter_form import read, write
+from chapter_form import code_cells, read, write
 from chapter_runner import Ran, run, unchanged_settings
+from real_weights import require_weights_for
 from wrong_answers import WRONG
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
@@ -19,6 +20,7 @@ PATHS = {path.stem: path for path in CHAPTERS}
 def chapter(request):
     """(name, the chapter after a run); its settings last as long as its tests."""
     path = request.param
+    require_weights_for(*code_cells(path))
     with unchanged_settings(path.parent):
         yield path.stem, run(path)
 

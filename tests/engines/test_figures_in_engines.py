@@ -82,7 +82,8 @@ def test_numbers_are_right_after_every_move(tab, pages, way, thorough):
         at = -1
         while (at := at + 1) < len(controls := tab.js(_CONTROLS, number)):
             control, kind, usable = controls[at]
-            if not usable or kind == "text":
+            # The menu of a select is drawn outside the page: only keys choose from it.
+            if not usable or kind == "text" or (kind == "select-one" and way == "mouse"):
                 continue
             # The first of several controls of one name may not change when it is moved.
             if not thorough and (moved.get(control) or tried.get(control, 0) == _MOST):

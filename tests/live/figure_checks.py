@@ -70,6 +70,7 @@ KEYS = {
     "range": ["ArrowRight", "ArrowLeft"],
     "slider": ["ArrowUp", "ArrowLeft"],
     "radio": ["ArrowDown", "Space"],
+    "select-one": ["ArrowDown", "ArrowUp"],
     "checkbox": ["Space"],
     "submit": ["Enter"],
     "button": ["Enter", "Space"],
@@ -110,6 +111,10 @@ def moves(tab: Tab, control: Locator, way: str) -> Iterator[None]:
         control.focus()
         for key in KEYS[kind]:
             tab.keyboard.press(key)
+            yield
+    elif kind == "select-one":  # its menu is drawn outside the page
+        for number in (1, 0):
+            control.select_option(index=number)
             yield
     elif kind == "range":
         for share in (0.8, 0.3):

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 const { module, data, texts } = JSON.parse(readFileSync(0, "utf8"));
 const { createModel } = await import(module);
 const started = performance.now();
-const model = createModel(data, Buffer.from(data.float16, "base64"));
+const model = createModel(data, Buffer.from(data.base64, "base64"));
 const unpacked = performance.now();
 const runs = texts.map((ids) => model.translate(ids, { bos: 1, eos: 2, most: 40 }));
 const steps = runs.reduce((sum, { logits }) => sum + logits.length, 0);

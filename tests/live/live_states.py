@@ -12,7 +12,7 @@ import torch
 
 import attention_core.widgets as widgets
 from attention_core import dates
-from attention_core.widgets.dates_model import packed
+from attention_core.widgets import dates_model, head_maps
 from attention_core.widgets.figure import LiveFigure, flatten, number_text
 
 FIGURES: dict[str, type[LiveFigure]] = {
@@ -162,18 +162,33 @@ def translator(draw: random.Random) -> dict[str, Any]:
     }
 
 
-def _packed_dates() -> dict[str, Any]:
-    manifest, data = packed()
-    return {**manifest, "float16": base64.b64encode(data).decode("ascii")}
+def trained_heads(draw: random.Random) -> dict[str, Any]:
+    return {
+        "sentence": draw.randrange(12),
+        "layer": draw.randrange(6),
+        "head": draw.randrange(12),
+        "trained": draw.random() < 0.7,
+        "query": draw.randrange(13),
+    }
 
 
-#: The models that figures ask for, in the form that a page loads.
-DATA: dict[str, Callable[[], dict[str, Any]]] = {"translator": _packed_dates}
+def _as_loaded(manifest: dict[str, Any], data: bytes) -> dict[str, Any]:
+    return {**manifest, "base64": base64.b64encode(data).decode("ascii")}
+
+
+#: All data that a figure may ask for, in the form that a page loads.
+DATA: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "translator": lambda: [_as_loaded(*dates_model.packed())],
+    "trained_heads": lambda: [
+        _as_loaded(*head_maps.packed(trained=trained)) for trained in (True, False)
+    ],
+}
 
 #: A random state for each figure, by the name of its module.
 STATES: dict[str, Callable[[random.Random], dict[str, Any]]] = {
     "attention_map": attention_map,
     "translator": translator,
+    "trained_heads": trained_heads,
     "mask_painter": mask_painter,
     "scaling": scaling,
     "two_vectors": two_vectors,

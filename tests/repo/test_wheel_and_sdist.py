@@ -69,6 +69,12 @@ def test_the_wheel_holds_the_package_and_its_licence_and_nothing_else(files):
     assert inside == expected
     (licence,) = (data for name, data in files.items() if name.endswith("/licenses/LICENSE"))
     assert licence == (ROOT / "LICENSE").read_bytes()
+    # The published numbers are under a licence of their own.
+    name = "attention_core/data/LICENSE-APACHE-2.0.txt"
+    (apache,) = (data for path, data in files.items() if path.endswith(f"/licenses/{name}"))
+    assert apache == files[name]
+    assert apache.decode().split()[:5] == ["Apache", "License", "Version", "2.0,", "January"]
+    assert b"Apache-2.0 (LICENSE-APACHE-2.0.txt)" in files["attention_core/data/published.json"]
 
 
 def test_the_source_archive_holds_what_the_wheel_needs_and_no_tests(dist):
@@ -90,7 +96,10 @@ def test_the_wheel_of_the_site_is_reproducible_and_holds_the_same_files(files, t
 
 
 def test_the_metadata_are_complete_and_name_no_url(about):
-    assert (about["Name"], about["License-Expression"]) == ("attention-core", "MIT")
+    assert (about["Name"], about["License-Expression"]) == (
+        "attention-core",
+        "MIT AND Apache-2.0",
+    )
     assert about["Description-Content-Type"] == "text/markdown"
     readme = about.get_payload(decode=True).decode("utf-8")
     assert readme.strip() == (ROOT / "README.md").read_text("utf-8").strip()

@@ -93,6 +93,16 @@ def test_the_workflows_use_the_pins_and_commands_of_the_book():
     assert "jupyter-book build . -W -n --keep-going" in [step.get("run") for *_, step in STEPS]
 
 
+def test_whatever_runs_the_chapters_requires_the_weights():
+    runs = [
+        step.get("env", {}).get("REQUIRE_WEIGHTS")
+        for *_, step in STEPS
+        if re.match(r"make (test|digits)", step.get("run", ""))
+    ]
+    assert runs == ["1"] * 3
+    assert "REQUIRE_WEIGHTS=1\n\nmake check" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
 def test_ci_tests_the_oldest_torch_and_the_oldest_and_newest_python():
     ends = FLOWS["test"]["jobs"]["package"]["strategy"]["matrix"]["include"]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
