@@ -44,6 +44,8 @@ from attention_core.parameters import (
     decoder_layer_parameters,
     encoder_layer_parameters,
     feed_forward_parameters,
+    language_model_parameters,
+    swiglu_parameters,
     transformer_parameters,
 )
 from attention_core.positional import (
@@ -117,6 +119,7 @@ __all__ = [
     "from_torch",
     "generate",
     "greedy_decode",
+    "language_model_parameters",
     "load_checkpoint",
     "load_training",
     "masked_softmax",
@@ -135,6 +138,7 @@ __all__ = [
     "sinusoidal_encoding",
     "sinusoidal_shift",
     "split_heads",
+    "swiglu_parameters",
     "to_torch",
     "transformer_parameters",
     "warmup_rate",

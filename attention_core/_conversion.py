@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attention_core.attention import MultiHeadAttention
 from attention_core.blockwise import blockwise_attention
 from attention_core.functional import scaled_dot_product_attention
-from attention_core.layers import DecoderLayer, EncoderLayer, LayerNorm
+from attention_core.layers import DecoderLayer, EncoderLayer, FeedForward, LayerNorm
 from attention_core.transformer import Decoder, Encoder, Transformer, TransformerConfig
 
 Norm = Callable[..., nn.Module]
@@ -47,6 +47,24 @@ def check_type(name: str, module: object, kinds: Iterable[type]) -> None:
             f"{name} must be exactly a {' or a '.join(k.__name__ for k in kinds)}, "
             f"got {type(module).__name__}"
         )
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function or of a module's class; of a partial, its options too."""
+    if isinstance(function, partial):
+        options = ", ".join(f"{key}={value!r}" for key, value in function.keywords.items())
+        return f"{name_of(function.func)}({options})"
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _activation_of(owner: str, given: Any) -> Callable[[Tensor], Tensor]:
+    """Return torch's function of this activation: ReLU, or the exact GELU."""
+    if given in (F.relu, torch.relu) or type(given) is nn.ReLU:
+        return F.relu
+    if given is F.gelu or (type(given) is nn.GELU and given.approximate == "none"):
+        return F.gelu
+    name = repr(given) if type(given) is nn.GELU else name_of(given)
+    raise ValueError(f"activation of {owner} must be ReLU or the exact GELU, got {name}")
 
 
 def _copied(parameter: Tensor) -> nn.Parameter:
@@ -117,7 +135,7 @@ def attention(theirs: Any, options: dict[str, Any]) -> MultiHeadAttention:
 
 
 def layer(kind: type[_Layer], theirs: Any, options: dict[str, Any]) -> _Layer:
-    _check_activation(theirs)
+    activation = _activation_of("torch's layer", theirs.activation)
     for other in _ATTENTIONS.values():
         if hasattr(theirs, other):
             check_type(other, getattr(theirs, other), [nn.MultiheadAttention])
@@ -129,6 +147,7 @@ def layer(kind: type[_Layer], theirs: Any, options: dict[str, Any]) -> _Layer:
             theirs.linear1.out_features,
             dropout=_dropout_of(theirs),
             norm_first=theirs.norm_first,
+            feed_forward=partial(FeedForward, activation=activation),
             **options,
         )
     for name, other in _ATTENTIONS.items():
@@ -141,13 +160,6 @@ def layer(kind: type[_Layer], theirs: Any, options: dict[str, Any]) -> _Layer:
         setattr(ours, name, _copied_norm(given, options["norm"], theirs.linear1.weight))
     made: _Layer = ours
     return made
-
-
-def _check_activation(theirs: Any) -> None:
-    given = theirs.activation
-    if not (given in (F.relu, torch.relu) or type(given) is nn.ReLU):
-        name = getattr(given, "__name__", type(given).__name__)
-        raise ValueError(f"activation must be ReLU, the only one that ours has, got {name}")
 
 
 def _dropout_of(theirs: Any) -> float:
@@ -204,6 +216,10 @@ def transformer(config: TransformerConfig, theirs: Any, options: dict[str, Any])
                 dropout=each.self_attn.dropout,
                 norm_first=each.norm_first,
             )
+            if config.num_kv_heads is not None:
+                found["num_kv_heads"] = each.self_attn.num_heads
+            if not config.attention_bias:
+                found["attention_bias"] = each.self_attn.in_proj_bias is not None
             for size, value in found.items():
                 if getattr(config, size) != value:
                     raise ValueError(
@@ -225,10 +241,14 @@ def to_attention(ours: Any) -> nn.MultiheadAttention:
     if isinstance(function, partial) and function.func is blockwise_attention:
         function = function.func  # its block_size does not change the numbers
     if function not in _SAME:
-        name = getattr(ours.attention, "__name__", type(ours.attention).__name__)
         raise ValueError(
             "attention must be scaled_dot_product_attention, of this package or torch's, or "
-            f"blockwise_attention, got {name}"
+            f"blockwise_attention, got {name_of(ours.attention)}"
+        )
+    if ours.num_kv_heads != ours.num_heads:
+        raise ValueError(
+            "num_kv_heads must be num_heads, since torch's module has as many key heads as "
+            f"query heads, got num_kv_heads={ours.num_kv_heads} and num_heads={ours.num_heads}"
         )
     bias = ours.out_proj.bias is not None
     theirs: Any = nn.MultiheadAttention(
@@ -250,12 +270,18 @@ def to_attention(ours: Any) -> nn.MultiheadAttention:
 
 
 def to_layer(kind: type[_Layer], ours: Any) -> _Layer:
+    if type(ours.feed_forward) is not FeedForward:
+        raise ValueError(
+            "feed_forward must be exactly a FeedForward, the only one that torch's layer has, "
+            f"got {type(ours.feed_forward).__name__}"
+        )
     first, inner = ours.self_attention, ours.feed_forward.inner
     theirs: Any = kind(
         first.d_model,
         first.num_heads,
         inner.out_features,
         dropout=ours.dropout.p,
+        activation=_activation_of("our feed-forward", ours.feed_forward.activation),
         norm_first=ours.norm_first,
         batch_first=True,
         device="meta",

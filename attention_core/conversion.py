@@ -48,8 +48,9 @@ def from_torch(
 
     Raises:
         ValueError: theirs has what ours lacks: its own kdim or vdim, add_bias_kv,
-            add_zero_attn, an activation other than ReLU, or different dropout probabilities
-            in one layer; or it has no layers, or a size in config differs
+            add_zero_attn, an activation other than ReLU and the exact GELU, or different
+            dropout probabilities in one layer; or it has no layers, or a size in config
+            differs
         TypeError: theirs is of another type (also a subclass, which may compute something
             else); or config is missing for an ``nn.Transformer``, or given for a part of one
 
@@ -88,8 +89,10 @@ def to_torch(ours: nn.Module) -> Any:
         ours: a module of exactly one of the types that `from_torch` makes
 
     Raises:
-        ValueError: ours has what torch's lacks: another attention function, or a
-            norm that is neither `LayerNorm` nor ``nn.LayerNorm``
+        ValueError: ours has what torch's lacks: another attention function (`rotary_attention`
+            for example), fewer key heads than query heads, a feed-forward that is no
+            `FeedForward` (`SwiGLU` for example) or has an activation other than ReLU and the
+            exact GELU, or a norm that is neither `LayerNorm` nor ``nn.LayerNorm``
         TypeError: ours is of another type
 
     >>> ours = EncoderLayer(12, 3, 24)

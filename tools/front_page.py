@@ -33,8 +33,8 @@ from booksite import counts  # noqa: E402
 COUNTED = (
     "On every change {cells} cells are run again, and all that they show is compared: "
     "{numbers} printed numbers, {tensors} whole tensors among them, {pictures} pictures, and the "
-    "tables of {figures} figures that move. Chapter 12 plants in the package {planted} mistakes "
-    "that others have published: for each, tests must fail; general laws find {found} of them."
+    "tables of {figures} figures that move. Chapter 12 plants in the package {planted} published "
+    "mistakes: for each, tests must fail; general laws find {found} of them."
 )
 PREVIEW_SIZE = 1200, 630  # what social networks ask for
 

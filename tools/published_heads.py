@@ -132,7 +132,7 @@ def rates_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
             "hits": int(hits[layer, head]),
             "mean_weight": rounded(weights[layer, head]),
             "best_other_head": int(_without(hits, layer, head).max()),
-            "best_fixed_distance": _best_distance(trained, cases),
+            "best_rule_of_place": _best_rule(trained, cases),
             "chance": rounded(chance, 1),
             "untrained_best_of_72": int(control.max()),
             "untrained_mean_weight": rounded(control_weights[layer, head]),
@@ -188,7 +188,7 @@ def _ask(encoder: Encoder, cases: list[Case], all_tokens: bool) -> tuple[Tensor,
     return hits, weights
 
 
-def _best_distance(encoder: Encoder, cases: list[Case]) -> int:
+def _best_rule(encoder: Encoder, cases: list[Case]) -> int:
     """Count how often the best rule of place finds what is looked for."""
     rules: Counter[str] = Counter()
     for text, asking, wanted in cases:

@@ -12,8 +12,9 @@ import hashlib
 import importlib.util
 import json
 import re
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
@@ -21,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 from .rewriting import replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from sphinx.application import Sphinx
@@ -68,10 +70,10 @@ def model_script(name: str) -> str:
     # These imports load torch; they run only if the script is missing or out of date.
     from attention_core.widgets import dates_model, head_maps
 
-    packers = {
+    packers: dict[str, Callable[[], tuple[dict[str, Any], bytes]]] = {
         "dates": dates_model.packed,
-        "heads_trained": lambda: head_maps.packed(trained=True),
-        "heads_untrained": lambda: head_maps.packed(trained=False),
+        "heads_trained": partial(head_maps.packed, trained=True),
+        "heads_untrained": partial(head_maps.packed, trained=False),
     }
     manifest, data = packers[name]()
     whole = {**manifest, "base64": base64.b64encode(data).decode("ascii")}

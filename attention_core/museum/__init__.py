@@ -6,8 +6,9 @@ it on a small task, which shows how few mistakes such a demonstration finds.
 """
 
 from attention_core.museum.demos import Learned, learn_to_classify, learn_to_reverse
-from attention_core.museum.exhibits import EXHIBITS, Exhibit, planted
+from attention_core.museum.exhibits import EXHIBITS, Exhibit
 from attention_core.museum.laws import LAWS, Law, find, law, laws_of
+from attention_core.museum.planting import planted
 
 __all__ = [
     "EXHIBITS",

@@ -1,17 +1,14 @@
 """The exhibits: each published mistake, the part that it replaces, and the law that finds it."""
 
-import inspect
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_core.museum import laws
+from attention_core.museum import laws, loading_laws
 from attention_core.museum import mistakes as m
-from attention_core.museum.laws import Law, find
+from attention_core.museum.laws import Law
 
-__all__ = ["EXHIBITS", "Exhibit", "planted"]
+__all__ = ["EXHIBITS", "Exhibit"]
 
 
 @dataclass(frozen=True)
@@ -158,12 +155,14 @@ EXHIBITS = [
         "web pages about attention masks",
         "the mask hides nothing",
     ),
+    # The thread: since version 5.9.0, four decoders attend to later tokens, and the training
+    # loss falls to almost zero, on random tokens too.
     Exhibit(
         "mask",
         m.sees_the_next,
         CAUSAL,
         laws.the_future_does_not_matter,
-        "jadore801120/attention-is-all-you-need-pytorch #19",
+        "huggingface/transformers #48745",
         "accurate under teacher forcing, nonsense in generation",
     ),
     Exhibit(
@@ -222,12 +221,14 @@ EXHIBITS = [
         "IBM/pytorch-seq2seq #125",
         "the more padding, the lower the loss",
     ),
+    # The thread: GPT-2 "always starts position embeddings at zero for new tokens", whatever the
+    # cache holds.
     Exhibit(
         "books",
         m.cached_at_position_0,
         "positional.SinusoidalPositions.forward",
         laws.the_cache_changes_nothing,
-        "huggingface/transformers #25420",
+        "ml-explore/mlx-lm PR #93",
         "with a cache each token gets position 0",
     ),
     Exhibit(
@@ -254,69 +255,35 @@ EXHIBITS = [
         "EleutherAI/gpt-neox #1373; karpathy/nanoGPT #443",
         "the first update has rate 0",
     ),
+    # The threads: the files of one library have the rows of wq and wk reordered. Exported without
+    # undoing this, a model begins "printing gibberish after ~20 or more tokens". In the second,
+    # SmolLM2 and its like gave "silently wrong logits".
+    Exhibit(
+        "loading",
+        m.halves_for_neighbours,
+        "relative.apply_rotary",
+        loading_laws.neighbours_turn_together,
+        "karpathy/llama2.c PR #286; ooples/AiDotNet PR #2074",
+        "gibberish with weights of the other pairing; nothing with weights of its own",
+    ),
+    # The thread: asked for its weights, Llama took another path, on which it ran "with no causal
+    # attention mask". So the weights shown were not those of the run without the question.
+    Exhibit(
+        "loading",
+        m.recorded_unrotated,
+        "recording._recompute",
+        loading_laws.the_record_mixes_the_values,
+        "this book's package, version 0.2.0; like it, huggingface/transformers PR #30652",
+        "the map shows weights that the model does not use",
+    ),
+    # The threads: a loader of Qwen2 "read only the projection weights and dropped the biases", and
+    # Llama, which has none, worked. In the second, 72 biases are missing from a saved file.
+    Exhibit(
+        "loading",
+        m.biases_left_behind,
+        "_conversion.attention",
+        loading_laws.every_number_is_loaded,
+        "sbryngelson/ANEForge PR #253; paiml/entrenar #258",
+        "nothing while the biases are 0; nonsense with those of a trained model",
+    ),
 ]
-
-
-@contextmanager
-def planted(*exhibits: Exhibit) -> Iterator[None]:
-    """Replace the right parts of the package by these exhibits inside a ``with`` block.
-
-    A part is replaced in every module that has imported it, and where it is a default
-    argument, as the attention of `MultiHeadAttention` is. At the end of the block, also after
-    an error, everything is as it was, also in modules that were imported inside it.
-
-    >>> from attention_core import functional
-    >>> with planted(EXHIBITS[1]):
-    ...     functional.split_heads.__name__
-    'heads_by_reshape'
-    >>> functional.split_heads.__name__
-    'split_heads'
-    """
-    undo: list[Callable[[], object]] = []
-    try:
-        for exhibit in exhibits:
-            for target, wrong in {exhibit.target: exhibit.wrong, **exhibit.also}.items():
-                _plant(target, wrong, undo)
-        yield
-    finally:
-        for step in reversed(undo):
-            step()
-
-
-def _plant(target: str, wrong: Callable[..., Any], undo: list[Callable[[], object]]) -> None:
-    right = find(target)
-    if right is wrong:  # planted already
-        return
-    owner, _, name = target.rpartition(".")
-    if inspect.isclass(owner_class := find(owner) if "." in owner else None):
-        had = name in vars(owner_class)
-        undo.append(
-            lambda: setattr(owner_class, name, right) if had else delattr(owner_class, name)
-        )
-        setattr(owner_class, name, wrong)
-        return
-    # A module that is imported inside the block imports the wrong part. So the undo searches
-    # all modules again, instead of remembering where the part was.
-    undo.append(lambda: _replace(wrong, right))
-    _replace(right, wrong)
-
-
-def _replace(old: Any, new: Any) -> None:
-    """Replace one part by another in all modules, default arguments included."""
-    for module in _modules():
-        for known, part in list(vars(module).items()):
-            if part is old:
-                setattr(module, known, new)
-            for function in (part, *vars(part).values()) if inspect.isclass(part) else (part,):
-                defaults = getattr(function, "__kwdefaults__", None) or {}
-                for argument in [a for a, value in defaults.items() if value is old]:
-                    defaults[argument] = new
-
-
-def _modules() -> list[Any]:
-    """The imported modules of the package, except `mistakes`, which needs the right parts."""
-    return [
-        module
-        for name, module in list(sys.modules.items())
-        if name.split(".")[0] == "attention_core" and module is not m
-    ]

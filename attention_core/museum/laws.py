@@ -65,8 +65,10 @@ def law(subject: str, *, good: bool = True) -> Callable[[Callable[[Any], None]],
     """Turn a function into a law and add it to `LAWS`."""
 
     def enter(check: Callable[[Any], None]) -> Law:
-        LAWS.append(Law(subject, check, good))
-        return LAWS[-1]
+        entered = Law(subject, check, good)
+        LAWS.append(entered)
+        LAWS.sort(key=lambda known: not known.good)  # the bad ones stand last
+        return entered
 
     return enter
 

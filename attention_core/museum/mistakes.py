@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core import attention, functional, layers, positional
+from attention_core import _conversion, attention, functional, layers, positional
 from attention_core.cache import KeyValueCache, LayerCache
 
 Mask = Tensor | None
@@ -22,6 +22,7 @@ _attend = functional.scaled_dot_product_attention
 _module = attention.MultiHeadAttention.forward
 _layer = layers.DecoderLayer.forward
 _place = positional.SinusoidalPositions.forward
+_convert = _conversion.attention
 
 
 def _mix(scores: Tensor, v: Tensor, mask: Mask) -> Tensor:
@@ -259,3 +260,27 @@ def end_not_counted(log_probability: float, length: int, alpha: float) -> float:
 def warm_up_from_0(step: int, d_model: int, warmup: int) -> float:
     step = step - 1
     return float(d_model**-0.5 * min(max(step, 1) ** -0.5, step * warmup**-1.5))
+
+
+# The room of mistakes with published weights
+
+
+def halves_for_neighbours(x: Tensor, *, offset: int = 0, base: float = 10_000.0) -> Tensor:
+    L, d_k = x.shape[-2:]
+    rates = base ** (-torch.arange(0, d_k, 2).to(x) / d_k)
+    angles = torch.outer(torch.arange(offset, offset + L).to(x), rates).repeat(1, 2)
+    first, second = x.chunk(2, dim=-1)
+    return x * angles.cos() + torch.cat([-second, first], dim=-1) * angles.sin()
+
+
+def recorded_unrotated(
+    function: Any, result: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Any = None
+) -> Tensor:
+    return functional.attention_weights(q.detach(), k.detach(), mask)
+
+
+def biases_left_behind(theirs: Any, options: dict[str, Any]) -> attention.MultiHeadAttention:
+    ours = _convert(theirs, options)
+    for linear in (ours.q_proj, ours.k_proj, ours.v_proj):
+        linear.bias = None  # type: ignore[assignment]
+    return ours

@@ -122,6 +122,7 @@ def test_a_change_while_maps_are_on_their_way_is_not_lost(open_page, server):
     root.evaluate("e => { e.figure.set('sentence', 3); e.figure.set('trained', false); }")
     tab.wait_for_timeout(200)
     assert len(held) == 1
+    assert maps_fetched(files) == ["heads_trained.js"]  # one model after the other
     held[0].continue_()
     wait_until_idle(root)
     assert sorted(maps_fetched(files)) == list(FETCHED)

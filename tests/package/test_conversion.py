@@ -18,11 +18,15 @@ from attention_core import (
     DecoderLayer,
     Encoder,
     EncoderLayer,
+    FeedForward,
     LayerNorm,
     MultiHeadAttention,
+    RMSNorm,
+    SwiGLU,
     TransformerConfig,
     causal_mask,
     from_torch,
+    rotary_attention,
     to_torch,
 )
 from attention_core.alternatives import local_attention
@@ -117,6 +121,8 @@ OPTIONS = [
     {"layer_norm_eps": 0.3},
     {"activation": nn.ReLU()},
     {"activation": torch.relu},
+    {"activation": "gelu"},
+    {"activation": nn.GELU(), "norm_first": True},
 ]
 CASES = [
     (name, options)
@@ -262,7 +268,8 @@ class Own(nn.TransformerEncoderLayer):
     pass
 
 
-GELU = {"activation": "gelu"}
+ONE_OF_TWO = "activation of torch's layer must be ReLU or the exact GELU, got "
+TANH = {"activation": partial(F.gelu, approximate="tanh")}  # off by up to 0.0005
 REFUSED = [
     (lambda: attention(kdim=5, vdim=7), ValueError, "embed_dim=12, kdim=5, vdim=7"),
     (lambda: attention(kdim=12, vdim=7), ValueError, "embed_dim=12, kdim=12, vdim=7"),
@@ -277,10 +284,16 @@ REFUSED = [
         "got add_bias_kv=False, add_zero_attn=True",
     ),
     *(
-        (lambda name=name: PARTS[name](**GELU), ValueError, "activation must be ReLU, .* got gelu")
+        (lambda name=name: PARTS[name](**TANH), ValueError, ONE_OF_TWO + "gelu.approximate='tanh'")
         for name in ("encoder layer", "decoder layer", "encoder", "decoder")
     ),
-    (lambda: encoder(activation=nn.SiLU()), ValueError, "activation must be ReLU, .* got SiLU"),
+    (
+        lambda: encoder(activation=nn.GELU(approximate="tanh")),
+        ValueError,
+        ONE_OF_TWO + "GELU.approximate='tanh'",
+    ),
+    (lambda: encoder(activation=nn.SiLU()), ValueError, ONE_OF_TWO + "SiLU"),
+    (lambda: encoder(activation=F.silu), ValueError, ONE_OF_TWO + "silu"),
     (
         lambda: changed("encoder layer", lambda m: setattr(m.dropout2, "p", 0.5)),
         ValueError,
@@ -341,6 +354,8 @@ def test_a_torch_module_that_ours_cannot_represent_is_refused(make, error, text)
         ({"d_ff": 5}, "config.d_ff must be that of the encoder, got 5 for 17"),
         ({"dropout": 0.5}, r"config.dropout must be that of the encoder, got 0\.5 for 0\.1"),
         ({"norm_first": True}, "config.norm_first must be that of the encoder, got True for False"),
+        ({"num_kv_heads": 1}, "config.num_kv_heads must be that of the encoder, got 1 for 3"),
+        ({"attention_bias": False}, "config.attention_bias must be .*, got False for True"),
     ],
 )
 def test_a_config_of_another_model_is_refused(changes, text):
@@ -390,6 +405,31 @@ class OwnLayer(EncoderLayer):
             ValueError,
             "each norm must be a LayerNorm, .* got Identity",
         ),
+        (
+            lambda: EncoderLayer(D, H, FF, norm=RMSNorm),
+            ValueError,
+            "each norm must be a LayerNorm, .* got RMSNorm",
+        ),
+        (
+            lambda: EncoderLayer(D, H, FF, feed_forward=SwiGLU),
+            ValueError,
+            "feed_forward must be exactly a FeedForward, .* got SwiGLU",
+        ),
+        (
+            lambda: DecoderLayer(D, H, FF, feed_forward=partial(FeedForward, activation=F.silu)),
+            ValueError,
+            "activation of our feed-forward must be ReLU or the exact GELU, got silu",
+        ),
+        (
+            lambda: MultiHeadAttention(D, H, num_kv_heads=1),
+            ValueError,
+            "num_kv_heads must be num_heads, .* got num_kv_heads=1 and num_heads=3",
+        ),
+        (
+            lambda: EncoderLayer(D, H, FF, attention=partial(rotary_attention, base=100.0)),
+            ValueError,
+            "attention must be scaled_dot_product_attention, .* got rotary_attention.base=100.0",
+        ),
         (lambda: AdditiveAttention(D, D, D), TypeError, "ours must be exactly .* got Additive"),
         (lambda: OwnLayer(D, H, FF), TypeError, "ours must be exactly a MultiHead.* got OwnLayer"),
         (attention, TypeError, "ours must be exactly .* got MultiheadAttention"),
@@ -398,6 +438,16 @@ class OwnLayer(EncoderLayer):
 def test_a_module_that_torch_cannot_represent_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         to_torch(make())
+
+
+@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+def test_a_layer_whose_attention_alone_has_no_bias_converts_to_torch_and_back(kind):
+    ours = filled(kind(D, H, FF, attention_bias=False)).double()
+    theirs = to_torch(ours)
+    assert theirs.self_attn.in_proj_bias is None
+    assert theirs.linear1.bias is not None
+    assert_close(run_theirs(theirs), run_ours(ours), **CLOSE)
+    assert torch.equal(run_ours(from_torch(theirs)), run_ours(ours))
 
 
 def test_both_kinds_of_layer_norm_convert_to_torch_with_their_eps():

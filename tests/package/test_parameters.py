@@ -1,19 +1,29 @@
 """parameters.py: every formula equals numel() of the module that it counts."""
 
+from functools import partial
+from itertools import product
+
 import pytest
+import torch.nn.functional as F
 from torch import nn
 
 from attention_core import (
     DecoderLayer,
     EncoderLayer,
     FeedForward,
+    LanguageModel,
+    LayerNorm,
     MultiHeadAttention,
+    RMSNorm,
+    SwiGLU,
     Transformer,
     TransformerConfig,
     attention_parameters,
     decoder_layer_parameters,
     encoder_layer_parameters,
     feed_forward_parameters,
+    language_model_parameters,
+    swiglu_parameters,
     transformer_parameters,
 )
 
@@ -74,6 +84,46 @@ def test_the_formula_of_a_model_equals_numel_of_the_built_model(
     assert transformer_parameters(config) == count(Transformer(config))
 
 
+@pytest.mark.parametrize("num_kv_heads", [None, 15, 5, 3, 1])
+@pytest.mark.parametrize("bias", [False, True])
+def test_fewer_key_heads_and_no_biases_are_counted(num_kv_heads, bias):
+    built = MultiHeadAttention(15 * 7, 15, num_kv_heads=num_kv_heads, bias=bias)
+    formula = attention_parameters(15 * 7, num_heads=15, num_kv_heads=num_kv_heads, bias=bias)
+    assert formula == count(built)
+
+
+PARTS = {
+    "num_kv_heads": [None, 1],
+    "attention_bias": [False, True],
+    "norm": [LayerNorm, partial(RMSNorm, eps=0.3)],
+    "feed_forward": [FeedForward, SwiGLU, partial(FeedForward, activation=F.gelu)],
+}
+LATER = [dict(zip(PARTS, values, strict=True)) for values in product(*PARTS.values())]
+
+
+def test_a_swiglu_has_three_matrices():
+    assert swiglu_parameters(7, 11) == count(SwiGLU(7, 11))
+
+
+@pytest.mark.parametrize("options", LATER)
+def test_the_formulas_equal_numel_of_layers_and_models_of_later_parts(options):
+    heads = {"num_heads": 5, **options}
+    assert encoder_layer_parameters(35, 11, **heads) == count(EncoderLayer(35, 5, 11, **options))
+    assert decoder_layer_parameters(35, 11, **heads) == count(DecoderLayer(35, 5, 11, **options))
+    parts = {name: options[name] for name in ("norm", "feed_forward")}
+    attention = {name: options[name] for name in ("num_kv_heads", "attention_bias")}
+    for norm_first, tie_embeddings in product([False, True], repeat=2):
+        config = TransformerConfig(
+            src_vocab_size=17, tgt_vocab_size=17, d_model=35, num_heads=5, num_layers=3, d_ff=11,
+            norm_first=norm_first, tie_embeddings=tie_embeddings, **attention,
+        )  # fmt: skip
+        for kind, formula in (
+            (Transformer, transformer_parameters),
+            (LanguageModel, language_model_parameters),
+        ):
+            assert formula(config, **parts) == count(kind(config, **parts))
+
+
 def test_the_base_model_of_the_paper_has_63_082_496_parameters():
     base = TransformerConfig(src_vocab_size=37_000, tgt_vocab_size=37_000, tie_embeddings=True)
     by_hand = 6 * (3_152_384 + 4_204_032) + 37_000 * 512
@@ -96,6 +146,34 @@ def test_the_formula_of_a_layer_gives_the_parameters_of_bert_base():
         (lambda: feed_forward_parameters(0, 3), ValueError, "d_model must be at least 1, got 0"),
         (lambda: feed_forward_parameters(3, 0), ValueError, "d_ff must be at least 1, got 0"),
         (lambda: encoder_layer_parameters(3, -1), ValueError, "d_ff must be at least 1, got -1"),
+        (lambda: swiglu_parameters(0, 3), ValueError, "d_model must be at least 1, got 0"),
+        (lambda: swiglu_parameters(3, 0), ValueError, "d_ff must be at least 1, got 0"),
+        (
+            lambda: attention_parameters(6, num_kv_heads=2),
+            ValueError,
+            "num_kv_heads needs num_heads, got 2 and no num_heads",
+        ),
+        (
+            lambda: attention_parameters(6, num_heads=3, num_kv_heads=2),
+            ValueError,
+            "divisible by num_kv_heads, got num_heads=3 and num_kv_heads=2",
+        ),
+        (
+            lambda: attention_parameters(6, num_heads=4),
+            ValueError,
+            "d_model must be divisible by num_heads, got d_model=6 and num_heads=4",
+        ),
+        (lambda: attention_parameters(6, bias=0), TypeError, "bias must be"),
+        (
+            lambda: encoder_layer_parameters(6, norm=nn.LayerNorm),
+            ValueError,
+            "norm must be LayerNorm or RMSNorm of attention_core, got torch.*LayerNorm",
+        ),
+        (
+            lambda: decoder_layer_parameters(6, feed_forward=nn.Linear),
+            ValueError,
+            "feed_forward must be FeedForward or SwiGLU of .*, got torch.*Linear",
+        ),
         (lambda: encoder_layer_parameters(0), ValueError, "d_model must be at least 1, got 0"),
         (lambda: decoder_layer_parameters(True), TypeError, "d_model must be an int, got bool"),
         (lambda: decoder_layer_parameters(3, 2.5), TypeError, r"d_ff must be an int, got float 2"),

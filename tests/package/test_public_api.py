@@ -23,12 +23,14 @@ NO_SHAPE = {
     "encoder_layer_parameters",
     "feed_forward_parameters",
     "from_torch",
+    "language_model_parameters",
     "load_checkpoint",
     "load_training",
     "normalised_score",
     "record_attention",
     "save_checkpoint",
     "save_training",
+    "swiglu_parameters",
     "to_torch",
     "transformer_parameters",
     "warmup_rate",
@@ -67,14 +69,16 @@ num_kv_heads=None, attention_bias=True)
 alibi_attention(q, k, v, mask=None, *, dropout_p=0.0, attention)
 alibi_slopes(num_heads)
 apply_rotary(x, *, offset=0, base=10000.0)
-attention_parameters(d_model)
+attention_parameters(d_model, *, num_heads=None, num_kv_heads=None, bias=True)
 attention_scores(q, k)
 attention_weights(q, k, mask=None)
 beam_search(model, src, *, bos_id, eos_id, max_len, beam_size=4, length_penalty=0.6, \
 patience=1.0, use_cache=True)
 causal_mask(length, *, device=None)
-decoder_layer_parameters(d_model, d_ff=None)
-encoder_layer_parameters(d_model, d_ff=None)
+decoder_layer_parameters(d_model, d_ff=None, *, num_heads=None, num_kv_heads=None, \
+attention_bias=True, norm, feed_forward)
+encoder_layer_parameters(d_model, d_ff=None, *, num_heads=None, num_kv_heads=None, \
+attention_bias=True, norm, feed_forward)
 evaluate(model, batches, *, bos_id, eos_id)
 feed_forward_parameters(d_model, d_ff)
 fit(model, batches, *, steps, optimizer, rate, start=0, label_smoothing=0.0, clip=None, \
@@ -83,6 +87,7 @@ from_torch(theirs, config=None, *, attention, norm)
 generate(model, prompt, *, max_len, eos_id=None, temperature=0.0, top_k=None, top_p=None, \
 generator=None)
 greedy_decode(model, src, *, bos_id, eos_id, max_len, use_cache=True)
+language_model_parameters(config, *, norm, feed_forward)
 load_checkpoint(path, model)
 load_training(path, model, optimizer)
 masked_softmax(scores, mask=None)
@@ -101,8 +106,9 @@ shift_targets(tgt)
 sinusoidal_encoding(max_len, d_model, *, base=10000.0, dtype=None, device=None)
 sinusoidal_shift(offset, d_model, *, base=10000.0, dtype=None, device=None)
 split_heads(x, num_heads)
+swiglu_parameters(d_model, d_ff)
 to_torch(ours)
-transformer_parameters(config)
+transformer_parameters(config, *, norm, feed_forward)
 warmup_rate(step, d_model, warmup)
 window_mask(length, window, *, sinks=0, device=None)
 """.strip().splitlines()

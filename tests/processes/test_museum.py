@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 import attention_core
-from attention_core.museum import EXHIBITS, LAWS, demos, exhibits, laws, laws_of, mistakes, planted
+from attention_core.museum import EXHIBITS, LAWS, demos, laws, laws_of, mistakes, planted, planting
 
 ROOT = Path(__file__).parents[2]
 GOOD = [law for law in LAWS if law.good]
@@ -62,6 +62,10 @@ def test_laws_do_not_depend_on_the_default_dtype_or_change_the_random_state():
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_the_bad_laws_stand_last_behind_the_line_of_the_picture():
+    assert [law.good for law in LAWS] == [True] * len(GOOD) + [False] * len(BAD)
+
+
 @named(GOOD)
 def test_every_good_law_finds_some_exhibit(thing):
     for exhibit in EXHIBITS:
@@ -91,14 +95,24 @@ def implementation(exhibit):
     if owner == exhibit.law.subject:
         return type("Wrong", (right,), {name: exhibit.wrong})
 
-    def during(method):
+    # The law checks a whole, and the mistake is in one part: plant it during calls only.
+    def during(function):
         def with_the_mistake(*args, **kwargs):
             with planted(exhibit):
-                return method(*args, **kwargs)
+                return function(*args, **kwargs)
 
         return with_the_mistake
 
-    # The law checks a whole model, and the mistake is in one part: plant it during calls only.
+    if inspect.isgeneratorfunction(inspect.unwrap(right)):  # it serves a with block
+
+        @contextlib.contextmanager
+        def in_the_block(*args):
+            with planted(exhibit), right(*args) as found:
+                yield found
+
+        return in_the_block
+    if inspect.isfunction(right):
+        return during(right)
     assert exhibit.law.subject == laws.MODEL
     methods = {name: during(getattr(right, name)) for name in ("forward", "encode", "decode")}
     return type("Wrong", (right,), methods)
@@ -160,8 +174,8 @@ def test_names_are_unique_and_every_mistake_has_an_exhibit():
 
 def test_planted_restores_everything_even_after_an_error():
     def everything():
-        holders = {f"module {x.__name__}": x for x in exhibits._modules()}
-        for module in exhibits._modules():
+        holders = {f"module {x.__name__}": x for x in planting._modules()}
+        for module in planting._modules():
             holders |= {str(x): x for x in vars(module).values() if inspect.isclass(x)}
         return {
             (holder, name, id(x), str(getattr(x, "__kwdefaults__", None)))
@@ -276,6 +290,17 @@ KILLED_BY = {
     "end_not_counted": ["test_beam.py::test_each_hypothesis_is_scored_at_its_own_length"],
     "warm_up_from_0": [
         "test_objective.py::test_the_learning_rate_rises_linearly_and_falls_with_the_inverse_square_root"
+    ],
+    "halves_for_neighbours": [
+        "test_relative.py::test_the_rotation_is_a_complex_product",
+        "test_relative.py::test_the_rotation_is_the_sinusoids_backwards",
+    ],
+    "recorded_unrotated": [
+        "test_relative.py::test_recorded_weights_are_those_that_mixed_the_values"
+    ],
+    "biases_left_behind": [
+        "test_conversion.py::test_a_converted_module_gives_torchs_output_and_converts_back",
+        "test_conversion.py::test_a_converted_module_trains_like_the_original",
     ],
 }
 
