@@ -49,7 +49,7 @@ def test_numbers_in_prose_are_computed(path):
 @pytest.mark.parametrize("name", ["index.md", "notation.md", "references.md"])
 def test_the_other_pages_state_no_number_of_their_own(name):
     text = (CHAPTERS[0].parent.parent / name).read_text(encoding="utf-8")
-    chapter_numbers = Sources(exact={Decimal(number) for number in range(1, 14)})
+    chapter_numbers = Sources(exact={Decimal(number) for number in range(1, len(CHAPTERS) + 1)})
     assert unsupported(text, chapter_numbers) == []
 
 

@@ -168,7 +168,7 @@ def blocks():
     """Bytes of two blocks of each kind, and their numbers by the rule in plain Python."""
     q4, q8, want4, want8 = b"", b"", [], []
     for step, least in ((0.5, -1.0), (0.25, 3.0)):
-        nibbles = [(3 * i + int(least)) % 16 for i in range(32)]
+        nibbles = [(3 * i + i // 16 + int(least)) % 16 for i in range(32)]
         q4 += struct.pack("<2e", step, least)
         q4 += bytes(nibbles[i] | nibbles[i + 16] << 4 for i in range(16))
         want4.append([least + step * n for n in nibbles])

@@ -172,6 +172,10 @@ def test_a_sentence_encoder_refuses_what_it_cannot_read():
 # ---- the libraries that others use; `tools/compare_published.py` prints what is found
 
 
+# Their warnings are not ours.
+ask_libraries = pytest.mark.filterwarnings("ignore")
+
+
 @pytest.fixture
 def libraries():
     for name in compare_published.LIBRARIES:
@@ -179,6 +183,7 @@ def libraries():
     require_weights()
 
 
+@ask_libraries
 def test_the_readers_equal_those_of_the_libraries(libraries):
     found = compare_published.compare_files()
     assert found == {
@@ -189,12 +194,14 @@ def test_the_readers_equal_those_of_the_libraries(libraries):
     }
 
 
+@ask_libraries
 def test_the_tokenizers_cut_every_line_of_the_book_as_the_library_does(libraries):
     found = compare_published.compare_tokenizers(compare_published.lines_of_the_book())
     assert found["word pieces: lines"] > 50_000 < found["byte pairs: lines"]
     assert found["word pieces: differ"] == found["byte pairs: differ"] == 0
 
 
+@ask_libraries
 @pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 2e-5), (torch.float64, 1e-13)])
 def test_minilm_equals_transformers(libraries, dtype, most):
     found = compare_published.compare_minilm(dtype)
@@ -202,7 +209,7 @@ def test_minilm_equals_transformers(libraries, dtype, most):
     assert max(found.values()) < most, found
 
 
-@pytest.mark.filterwarnings("ignore")  # those of transformers
+@ask_libraries
 def test_smollm2_equals_transformers(libraries):
     pytest.importorskip("accelerate")
     found = compare_published.compare_smollm2()
