@@ -79,20 +79,23 @@ def by_heads(attend: MultiHeadAttention, x: Tensor) -> Share:
         x: (B, L, d_model), the same in all processes
 
     Raises:
-        ValueError: the number of heads is not divisible by the number of processes
+        ValueError: the number of heads, or of key heads, is not divisible by the number of
+            processes
 
     Source: Shoeybi et al. 2019, section 3.
     """
     _, number = processes()
-    if attend.num_heads % number:
-        raise ValueError(
-            "num_heads must be divisible by the number of processes, "
-            f"got num_heads={attend.num_heads} and {number} processes"
-        )
+    for name in ("num_heads", "num_kv_heads"):
+        if getattr(attend, name) % number:
+            raise ValueError(
+                f"{name} must be divisible by the number of processes, "
+                f"got {name}={getattr(attend, name)} and {number} processes"
+            )
     plan: dict[str, Any] = {name: ColwiseParallel() for name in ("q_proj", "k_proj", "v_proj")}
     plan["out_proj"] = RowwiseParallel()
     mine: Any = parallelize_module(copy.deepcopy(attend), init_device_mesh("cpu", (number,)), plan)
     mine.num_heads = attend.num_heads // number  # its own heads, each as wide as before
+    mine.num_kv_heads = attend.num_kv_heads // number
     x = x.detach().clone().requires_grad_()
     with Traffic() as forward:
         output = mine(x, x, x)

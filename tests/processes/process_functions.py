@@ -10,13 +10,14 @@ import torch
 import torch.distributed as dist
 
 
-def every_way(attend, x, q, k, v, mask):
+def every_way(attend, x, q, k, v, mask, grouped, wide):
     """Run all three ways in one group; also return the addresses on which this process listens."""
     # Only here: the other functions should start fast.
     from attention_core.distributed.sharing import by_heads, by_keys, by_sentences
 
     shares = {
         "heads": by_heads(attend, x),
+        "grouped heads": by_heads(grouped, wide),
         "sentences": by_sentences(attend, x),
         "unweighted": by_sentences(attend, x, False),
         "keys": by_keys(q, k, v),

@@ -58,7 +58,9 @@ def arguments(heads):
     allowed[0, 0] = False  # an empty row
     allowed[0, 1, :4] = False  # all keys of the first process
     allowed[1, 0, 0] = True
-    return attend, randn(B, L, heads * 2, seed=5), q, k, v, allowed
+    grouped = filled(MultiHeadAttention(heads * 4, heads * 2, num_kv_heads=heads))
+    wide = randn(B, L, heads * 4, seed=6)
+    return attend, randn(B, L, heads * 2, seed=5), q, k, v, allowed, grouped, wide
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two processes", "three processes"])
@@ -72,10 +74,11 @@ def shares(ran, way):
 
 
 def test_heads_on_several_processes_give_the_values_and_gradients_of_one_process(ran):
-    expected = alone(*ran[0][:2])
-    for share in shares(ran, "heads"):
-        assert_same(share.output, expected.output)
-        assert_same(share.gradients, expected.gradients)
+    for way, given in (("heads", ran[0][:2]), ("grouped heads", ran[0][-2:])):
+        expected = alone(*given)
+        for share in shares(ran, way):
+            assert_same(share.output, expected.output)
+            assert_same(share.gradients, expected.gradients)
 
 
 def test_sentences_in_unequal_shares_give_the_values_and_gradients_of_one_process(ran):
@@ -93,7 +96,7 @@ def test_sentences_in_unequal_shares_give_the_values_and_gradients_of_one_proces
 
 @pytest.mark.parametrize("way", ["keys", "masked keys", "one mask for all keys"])
 def test_keys_on_several_processes_give_the_values_and_gradients_of_one_process(ran, way):
-    _, _, *qkv, allowed = ran[0]
+    *qkv, allowed = ran[0][2:6]
     allowed = {"keys": None, "masked keys": allowed}.get(way, allowed[..., :1])
     q, k, v = (x.clone().requires_grad_() for x in qkv)
     expected = scaled_dot_product_attention(q, k, v, allowed)
@@ -285,6 +288,13 @@ def test_work_that_cannot_be_divided_among_the_processes_is_refused(monkeypatch,
     monkeypatch.setattr(sharing, "processes", lambda: (0, 7))
     with pytest.raises(ValueError, match=message):
         way(*arguments(heads=2)[:2])
+
+
+def test_key_heads_that_cannot_be_divided_are_refused(monkeypatch):
+    monkeypatch.setattr(sharing, "processes", lambda: (0, 4))
+    grouped, wide = arguments(heads=2)[-2:]
+    with pytest.raises(ValueError, match=r"num_kv_heads must be .* got num_kv_heads=2 and 4"):
+        by_heads(grouped, wide)
 
 
 # ------------------------------------------------------------------- commands
