@@ -42,18 +42,18 @@ const weightOf = (byte) => (byte + 0.5) / STEPS;
 
 const keyOf = ({ trained }) => (trained ? "trained" : "untrained");
 
-// Once they are loaded, the maps of each model: [sentence][layer][head][query][key].
+// Once they are loaded, the maps of each model, [sentence][layer][head][query][key], and a byte
+// for each row, see `leader`.
 const store = {};
 
 const use = ({ trained, sizes }, data) => {
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   let at = 0;
   const list = (length, item) => Array.from({ length }, item);
-  store[keyOf({ trained })] = sizes.map((size) =>
-    list(LAYERS, () =>
-      list(HEADS, () => list(size, () => list(size, () => weightOf(bytes[at++])))),
-    ),
-  );
+  const all = (part) => sizes.map((size) => list(LAYERS, () => list(HEADS, () => part(size))));
+  const byte = () => bytes[at++];
+  const maps = all((size) => list(size, () => list(size, () => weightOf(byte()))));
+  store[keyOf({ trained })] = { maps, leads: all((size) => list(size, byte)) };
 };
 
 // The opening holds one head of one sentence, so that this map is there at once.
@@ -74,25 +74,53 @@ const openingMap = (state) => {
 
 const mapOf = (state) => {
   const whole = store[keyOf(state)];
-  return whole ? whole[state.sentence][state.layer][state.head] : openingMap(state);
+  return whole ? whole.maps[state.sentence][state.layer][state.head] : openingMap(state);
 };
+
+const leadsOf = (state) => {
+  const whole = store[keyOf(state)];
+  return whole
+    ? whole.leads[state.sentence][state.layer][state.head]
+    : state.opening.leads[keyOf(state)];
+};
+
+// The largest of some weights. Several may share a step: of those, the one that leads in float64
+// is so many places after the first. A byte of `leads` is 16 times the places among all tokens,
+// plus those among the words.
+const leader = (weights, places) => weights.indexOf(Math.max(...weights)) + places;
 
 const pickedIn = (state) => Math.min(state.query, tokensOf(state).length - 1);
 
+const isMark = (token) => token.startsWith("[");
+const isWord = (token) => !isMark(token) && token !== ".";
+
+// How many times an even share the weight is. Its step leaves some room: where all of it rounds to
+// one whole number, that one, and elsewhere the half between two.
+const timesOf = (most, length) => {
+  const step = Math.floor(most * STEPS);
+  const low = Math.floor((step * length) / STEPS + 0.5);
+  const high = Math.ceil(((step + 1) * length) / STEPS - 0.5);
+  return low === high ? low : low + 0.5;
+};
+
 const numbers = (state) => {
-  const even = 1 / tokensOf(state).length;
+  const tokens = tokensOf(state);
+  const even = 1 / tokens.length;
   const row = mapOf(state)?.[pickedIn(state)];
   if (!row) {
-    return { row: tokensOf(state).map(() => NaN), top: NaN, most: NaN, even, times: NaN };
+    const none = { top: NaN, word: NaN, most: NaN, times: NaN };
+    return { row: tokens.map(() => NaN), ...none, even };
   }
-  const most = Math.max(...row);
-  return { row, top: row.indexOf(most), most, even, times: most / even };
+  const places = leadsOf(state)[pickedIn(state)];
+  const top = leader(row, places >> 4);
+  const word = leader(
+    row.map((w, i) => (isWord(tokens[i]) ? w : -1)),
+    places & 15,
+  );
+  return { row, top, word, most: row[top], even, times: timesOf(row[top], tokens.length) };
 };
 
 // --- in words --------------------------------------------------------------------------------
-
-const isMark = (token) => token.startsWith("[");
-const isWord = (token) => !isMark(token) && token !== ".";
 
 // The name of a token: “one”, or the second “saw” where the same token occurs twice.
 const called = (tokens, at) => {
@@ -104,19 +132,31 @@ const called = (tokens, at) => {
 
 const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
-const say = ({ row, top, most, even, times }, state) => {
-  if (Number.isNaN(most)) return "These weights are not loaded yet.";
+// What is said of the largest weight holds for all weights of its step, from w - 0.0025 to
+// w + 0.0025.
+const looks = ({ row, most, even, times }, where) => {
+  const [largest, share] = [decimals(most, 2), decimals(even, 2)];
+  const below = (bound) => (Math.floor(most * STEPS) + 1) / STEPS <= bound * even;
+  const least = Math.floor(Math.min(...row) * STEPS) / STEPS;
+  if (below(1.25) && least >= 0.75 * even) {
+    return `looks nearly evenly at all tokens: the largest weight is ${largest}, at ${where}; an even share would be ${share}.`;
+  }
+  const low = below(1.5) ? "less than 1.5 times" : "less than twice";
+  const ratio = below(2) ? low : `about ${times} times`;
+  return `looks most at ${where}: ${largest}, ${ratio} the even share of ${share}.`;
+};
+
+const say = (shown, state) => {
+  const { row, top, word } = shown;
+  if (Number.isNaN(top)) return "These weights are not loaded yet.";
   const tokens = tokensOf(state);
   const at = pickedIn(state);
-  const where = top === at ? "itself" : called(tokens, top);
+  const place = (other) => (other === at ? "itself" : called(tokens, other));
   const start = state.trained ? "" : "Untrained: ";
   const name = called(tokens, at);
-  const share = `${decimals(most, 2)}, ${decimals(times, 1)} times the even share of ${decimals(even, 2)}`;
-  const text = `${start}${state.trained ? upper(name) : name} looks most at ${where}: ${share}.`;
+  const text = `${start}${state.trained ? upper(name) : name} ${looks(shown, place(top))}`;
   if (isWord(tokens[top]) || !state.trained) return text;
-  const words = row.map((w, i) => (isWord(tokens[i]) ? w : -1));
-  const word = words.indexOf(Math.max(...words));
-  return `${text} Among the words it looks most at ${word === at ? "itself" : called(tokens, word)}: ${decimals(words[word], 2)}.`;
+  return `${text} Among the words it looks most at ${place(word)}: ${decimals(row[word], 2)}.`;
 };
 
 // What to try next. The first moves are about the initial map.
@@ -184,13 +224,23 @@ const headGrid = (view) => {
     });
     inputs[layer] ??= [];
     inputs[layer][head] = input;
+    const own = (state) => mapOf({ ...state, layer, head });
+    // Before its map is there, a head is a dotted frame with its number.
+    const absent = make("span.live-absent", { "aria-hidden": "true" }, head);
+    const label = make("label.live-thumb", {}, input, mapPicture(view, own), absent);
     view.each((_, state) => {
       input.checked = state.layer === layer && state.head === head;
+      label.classList.toggle("empty", !own(state));
     });
-    const picture = mapPicture(view, (state) => mapOf({ ...state, layer, head }));
-    return make("label.live-thumb", {}, input, picture);
+    return label;
   };
   const number = (n) => make("span", { "aria-hidden": "true" }, n);
+  const note = make("p.live-heads-note");
+  view.each((_, state) => {
+    note.textContent = store[keyOf(state)]
+      ? "all-MiniLM-L6-v2, weights to within 0.0025"
+      : "Dotted: not loaded yet. Tap any head.";
+  });
   const count = (length) => Array.from({ length }, (_, n) => n);
   return make(
     "fieldset.live-heads",
@@ -206,6 +256,7 @@ const headGrid = (view) => {
         ...count(HEADS).map((head) => thumb(layer, head)),
       ]),
     ),
+    note,
   );
 };
 
@@ -317,7 +368,6 @@ const build = (view, model, again) => {
         }),
       ),
       headGrid(view),
-      make("p.live-heads-note", {}, "all-MiniLM-L6-v2, weights to within 0.0025"),
     ),
     rebuiltPart(
       view,
@@ -334,4 +384,4 @@ const figure = {
   numbers,
   build,
 };
-export default { ...figure, use, render: renderAsking(figure) };
+export default { ...figure, use, say, render: renderAsking(figure) };
