@@ -120,9 +120,8 @@ def test_both_models_read_the_same_sentences_but_weigh_them_differently():
 
 def test_the_script_has_the_sentences_of_the_file_and_a_word_to_begin_with():
     script = (HERE / "trained_heads_numbers.js").read_text(encoding="utf-8")
-    table = re.search(r"^export const SENTENCES = \[\n(.*?)^\];", script, re.MULTILINE | re.DOTALL)[
-        1
-    ]
+    pattern = r"^export const SENTENCES = \[\n(.*?)^\];"
+    table = re.search(pattern, script, re.MULTILINE | re.DOTALL)[1]
     found = re.findall(r'\["(.*)", (\d+)\],', table)
     assert [text for text, _ in found] == sentences()
     starts = [tokens_of(n)[int(start)] for n, (_, start) in enumerate(found)]
