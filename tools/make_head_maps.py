@@ -19,6 +19,7 @@ import torch
 from attention_core import record_attention
 from attention_core.published import load_minilm, untrained_minilm
 from attention_core.published.files import SHA256
+from attention_core.widgets.head_maps import is_word
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,24 +54,52 @@ def weights_of(encoder: Any, ids: Tensor) -> Tensor:
     return torch.stack([weights[0] for weights in recorded.values()])
 
 
+def leads_of(weights: Tensor, steps: Tensor, tokens: list[str]) -> tuple[list[int], float]:
+    """Return a byte for each row that tells which of the tokens in its largest step leads.
+
+    The byte is 16 t + w: the token of the largest weight is the one t places after the first of
+    the row's largest step, and the word of the largest weight is w places after the first word
+    of the words' largest step. The number is the smallest lead, in steps.
+
+    Shape:
+        weights, steps: (layers, H, L, L)
+    """
+    words = torch.tensor([is_word(token) for token in tokens])
+    shifts, margin = [], float("inf")
+    for kept in (torch.ones_like(words), words):
+        known = weights.masked_fill(~kept, -1.0)
+        # Of equal steps, argmax finds the first.
+        first = steps.masked_fill(~kept, -1).argmax(dim=-1)
+        shifts.append(known.argmax(dim=-1) - first)
+        two = known.topk(2, dim=-1).values
+        margin = min(margin, STEPS * (two[..., 0] - two[..., 1]).min().item())
+    return (16 * shifts[0] + shifts[1]).flatten().tolist(), margin
+
+
 def made() -> tuple[dict[str, Any], dict[str, bytes], float]:
     """Return the file's text fields, the two models' maps as bytes, and the rounding margin.
 
-    The margin is the smallest distance of any 200 w to a whole number, except near 0 and 1: far
-    above the rounding errors of float64, it makes the bytes the same on every machine.
+    The margin is the smallest distance of any 200 w to a whole number, except near 0 and 1, or
+    to the next smaller one where it is the largest of its row. It is far above the rounding
+    errors of float64, so the bytes are the same on every machine.
     """
     trained, pieces = load_minilm(dtype=torch.float64)
     models = {"trained": trained, "untrained": untrained_minilm(seed=SEED)}
     maps: dict[str, bytes] = {}
     margin = 1.0
     for name, model in models.items():
-        parts = []
+        parts, leads = [], []
         for text in SENTENCES:
-            scaled = STEPS * weights_of(model, pieces([text])).flatten()
+            weights = weights_of(model, pieces([text]))
+            scaled = STEPS * weights
             inner = scaled[(scaled > 0.5) & (scaled < STEPS - 0.5)]
             margin = min(margin, (inner - inner.round()).abs().min().item())
-            parts += scaled.floor().clamp(max=STEPS - 1).to(torch.uint8).tolist()
-        maps[name] = bytes(parts)
+            steps = scaled.floor().clamp(max=STEPS - 1).long()
+            parts += steps.flatten().tolist()
+            found, lead = leads_of(weights, steps, pieces.tokens(text))
+            leads += found
+            margin = min(margin, lead)
+        maps[name] = bytes(parts + leads)
     tokens = [pieces.tokens(text) for text in SENTENCES]
     return {"sentences": SENTENCES, "tokens": tokens}, maps, margin
 
@@ -83,7 +112,9 @@ def main() -> None:
         "made_by": "python tools/make_head_maps.py",
         "what": "attention weights w of 6 layers and 12 heads, computed in float64, stored as "
         "floor(200 w), 199 at most; for each "
-        "sentence layers, heads, rows and columns in turn; zlib, base64. "
+        "sentence layers, heads, rows and columns in turn. After them a byte 16 t + w for each "
+        "row: its largest weight is the one t places after the first of its largest step, and w "
+        "tells the same of the words alone. Both in one zlib stream, base64. "
         f"untrained: the same machine with parameters from normal(0, 0.02), seed {SEED}",
         **texts,
         **{n: base64.b64encode(zlib.compress(raw, 9)).decode("ascii") for n, raw in maps.items()},

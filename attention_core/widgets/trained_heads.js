@@ -8,91 +8,23 @@ import { arrowOf } from "./shared/keys.js";
 import { mapHeight, mapLines, mapPicture } from "./shared/maps.js";
 import { liveNumber, resultSentence } from "./shared/numbers.js";
 import { rebuiltPart } from "./shared/rebuilt.js";
-
-const [LAYERS, HEADS, STEPS] = [6, 12, 200];
-
-// Each sentence with the token that is picked when the reader chooses the sentence.
-/** @type {[string, number][]} */
-const SENTENCES = [
-  ["Your journey starts with one step.", 5],
-  ["I saw a saw.", 2],
-  ["The queen lost her ring and she bought another ring.", 7],
-  ["The dog chased the cat.", 3],
-  ["The cat chased the dog.", 3],
-  ["The queen told the boy that she was tired.", 7],
-  ["The queen told the boy that he was tired.", 7],
-  ["The boy told the queen that she was tired.", 7],
-  ["The duke told the duchess that he was tired.", 7],
-  ["She closed the small round window.", 2],
-  ["The bark of the wolf was loud.", 2],
-  ["The bark of the oak was thick.", 2],
-];
-
-// No word of these sentences is cut into pieces.
-const tokensOf = ({ sentence }) => [
-  "[CLS]",
-  ...(SENTENCES[sentence][0].toLowerCase().match(/[a-z]+|\./g) ?? []),
-  "[SEP]",
-];
-
-// --- the weights -----------------------------------------------------------------------------
-
-// The middle of a step stands for all weights in it.
-const weightOf = (byte) => (byte + 0.5) / STEPS;
-
-const keyOf = ({ trained }) => (trained ? "trained" : "untrained");
-
-// Once they are loaded, the maps of each model: [sentence][layer][head][query][key].
-const store = {};
-
-const use = ({ trained, sizes }, data) => {
-  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  let at = 0;
-  const list = (length, item) => Array.from({ length }, item);
-  store[keyOf({ trained })] = sizes.map((size) =>
-    list(LAYERS, () =>
-      list(HEADS, () => list(size, () => list(size, () => weightOf(bytes[at++])))),
-    ),
-  );
-};
-
-// The opening holds one head of one sentence, so that this map is there at once.
-const openings = new WeakMap();
-const openingMap = (state) => {
-  const { opening, sentence, layer, head } = state;
-  if (opening.sentence !== sentence || opening.layer !== layer || opening.head !== head)
-    return null;
-  const rows = opening[keyOf(state)];
-  if (!openings.has(rows)) {
-    openings.set(
-      rows,
-      rows.map((row) => row.map((byte) => weightOf(byte))),
-    );
-  }
-  return openings.get(rows);
-};
-
-const mapOf = (state) => {
-  const whole = store[keyOf(state)];
-  return whole ? whole[state.sentence][state.layer][state.head] : openingMap(state);
-};
-
-const pickedIn = (state) => Math.min(state.query, tokensOf(state).length - 1);
-
-const numbers = (state) => {
-  const even = 1 / tokensOf(state).length;
-  const row = mapOf(state)?.[pickedIn(state)];
-  if (!row) {
-    return { row: tokensOf(state).map(() => NaN), top: NaN, most: NaN, even, times: NaN };
-  }
-  const most = Math.max(...row);
-  return { row, top: row.indexOf(most), most, even, times: most / even };
-};
+import {
+  HEADS,
+  isMark,
+  isWord,
+  keyOf,
+  LAYERS,
+  mapOf,
+  numbers,
+  pickedIn,
+  SENTENCES,
+  STEPS,
+  store,
+  tokensOf,
+  use,
+} from "./trained_heads_numbers.js";
 
 // --- in words --------------------------------------------------------------------------------
-
-const isMark = (token) => token.startsWith("[");
-const isWord = (token) => !isMark(token) && token !== ".";
 
 // The name of a token: “one”, or the second “saw” where the same token occurs twice.
 const called = (tokens, at) => {
@@ -104,19 +36,31 @@ const called = (tokens, at) => {
 
 const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
-const say = ({ row, top, most, even, times }, state) => {
-  if (Number.isNaN(most)) return "These weights are not loaded yet.";
+// What is said of the largest weight holds for all weights of its step, from w - 0.0025 to
+// w + 0.0025.
+const looks = ({ row, most, even, times }, where) => {
+  const [largest, share] = [decimals(most, 2), decimals(even, 2)];
+  const below = (bound) => (Math.floor(most * STEPS) + 1) / STEPS <= bound * even;
+  const least = Math.floor(Math.min(...row) * STEPS) / STEPS;
+  if (below(1.25) && least >= 0.75 * even) {
+    return `looks nearly evenly at all tokens: the largest weight is ${largest}, at ${where}; an even share would be ${share}.`;
+  }
+  const low = below(1.5) ? "less than 1.5 times" : "less than twice";
+  const ratio = below(2) ? low : `about ${times} times`;
+  return `looks most at ${where}: ${largest}, ${ratio} the even share of ${share}.`;
+};
+
+const say = (shown, state) => {
+  const { row, top, word } = shown;
+  if (Number.isNaN(top)) return "These weights are not loaded yet.";
   const tokens = tokensOf(state);
   const at = pickedIn(state);
-  const where = top === at ? "itself" : called(tokens, top);
+  const place = (other) => (other === at ? "itself" : called(tokens, other));
   const start = state.trained ? "" : "Untrained: ";
   const name = called(tokens, at);
-  const share = `${decimals(most, 2)}, ${decimals(times, 1)} times the even share of ${decimals(even, 2)}`;
-  const text = `${start}${state.trained ? upper(name) : name} looks most at ${where}: ${share}.`;
+  const text = `${start}${state.trained ? upper(name) : name} ${looks(shown, place(top))}`;
   if (isWord(tokens[top]) || !state.trained) return text;
-  const words = row.map((w, i) => (isWord(tokens[i]) ? w : -1));
-  const word = words.indexOf(Math.max(...words));
-  return `${text} Among the words it looks most at ${word === at ? "itself" : called(tokens, word)}: ${decimals(words[word], 2)}.`;
+  return `${text} Among the words it looks most at ${place(word)}: ${decimals(row[word], 2)}.`;
 };
 
 // What to try next. The first moves are about the initial map.
@@ -184,13 +128,23 @@ const headGrid = (view) => {
     });
     inputs[layer] ??= [];
     inputs[layer][head] = input;
+    const own = (state) => mapOf({ ...state, layer, head });
+    // Before its map is there, a head is a dotted frame with its number.
+    const absent = make("span.live-absent", { "aria-hidden": "true" }, head);
+    const label = make("label.live-thumb", {}, input, mapPicture(view, own), absent);
     view.each((_, state) => {
       input.checked = state.layer === layer && state.head === head;
+      label.classList.toggle("empty", !own(state));
     });
-    const picture = mapPicture(view, (state) => mapOf({ ...state, layer, head }));
-    return make("label.live-thumb", {}, input, picture);
+    return label;
   };
   const number = (n) => make("span", { "aria-hidden": "true" }, n);
+  const note = make("p.live-heads-note");
+  view.each((_, state) => {
+    note.textContent = store[keyOf(state)]
+      ? "all-MiniLM-L6-v2, weights to within 0.0025"
+      : "Dotted: not loaded yet. Tap any head.";
+  });
   const count = (length) => Array.from({ length }, (_, n) => n);
   return make(
     "fieldset.live-heads",
@@ -206,6 +160,7 @@ const headGrid = (view) => {
         ...count(HEADS).map((head) => thumb(layer, head)),
       ]),
     ),
+    note,
   );
 };
 
@@ -317,7 +272,6 @@ const build = (view, model, again) => {
         }),
       ),
       headGrid(view),
-      make("p.live-heads-note", {}, "all-MiniLM-L6-v2, weights to within 0.0025"),
     ),
     rebuiltPart(
       view,
@@ -334,4 +288,4 @@ const figure = {
   numbers,
   build,
 };
-export default { ...figure, use, render: renderAsking(figure) };
+export default { ...figure, use, say, render: renderAsking(figure) };

@@ -10,9 +10,13 @@ from attention_core.widgets.head_maps import (
     HEADS,
     LAYERS,
     LONGEST,
+    STEPS,
     bytes_at,
+    leaders_at,
+    leads_at,
     packed,
     sentences,
+    times_of,
     tokens_of,
     weights_at,
 )
@@ -26,7 +30,8 @@ class TrainedHeads(LiveFigure):
     """Pick one of 72 heads of all-MiniLM-L6-v2, then a word: the figure shows where it looks.
 
     The weights are those of twelve sentences, stored in 8 bits: each is off by at most 0.0025,
-    and its two decimals are right. The untrained model is the same machine with random
+    and its two decimals are right. Which token of a row has the largest weight is stored as well,
+    since two weights may share a step. The untrained model is the same machine with random
     parameters, as a control. A page shows the first map at once, and loads the others when the
     reader asks for one of them.
 
@@ -67,7 +72,12 @@ class TrainedHeads(LiveFigure):
             name: bytes_at(self.sentence, trained=trained)[self.layer, self.head].tolist()
             for name, trained in (("trained", True), ("untrained", False))
         }
-        return {"sentence": self.sentence, "layer": self.layer, "head": self.head, **both}
+        leads = {
+            name: leads_at(self.sentence, trained=trained)[self.layer, self.head].tolist()
+            for name, trained in (("trained", True), ("untrained", False))
+        }
+        place = {"sentence": self.sentence, "layer": self.layer, "head": self.head}
+        return {**place, **both, "leads": leads}
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Send the maps to a page that asks for them."""
@@ -92,21 +102,29 @@ class TrainedHeads(LiveFigure):
         weights = self.weights
         return weights[min(self.query, len(weights) - 1)]
 
+    def _leaders(self) -> tuple[list[int], list[int]]:
+        """Return for each token the token and the word to which it gives the largest weight."""
+        top, word = leaders_at(self.sentence, trained=self.trained)
+        return top[self.layer, self.head].tolist(), word[self.layer, self.head].tolist()
+
     def numbers(self) -> Numbers:
         row = self.row
-        most = row.max().item()
+        at = min(self.query, len(row) - 1)
+        top, word = (leaders[at] for leaders in self._leaders())
+        most = row[top].item()
         return {
             "row": row.tolist(),
-            "top": int(row.argmax()),
+            "top": top,
+            "word": word,
             "most": most,
             "even": 1 / len(row),
-            "times": most * len(row),
+            "times": times_of(int(most * STEPS), len(row)),
         }
 
     def table(self) -> Table:
         rows = []
-        for word, row in zip(self.tokens, self.weights, strict=True):
-            rows.append([word, self.tokens[int(row.argmax())], number_text(row.max().item(), 2)])
+        for token, row, top in zip(self.tokens, self.weights, self._leaders()[0], strict=True):
+            rows.append([token, self.tokens[top], number_text(row[top].item(), 2)])
         kind = "trained" if self.trained else "untrained"
         return Table(
             f"“{sentences()[self.sentence]}” Where each token looks most: layer {self.layer}, "

@@ -134,15 +134,20 @@ def test_the_first_moves_are_suggested_one_after_another(open_page):
     hint, reading = root.locator(".live-hint"), root.locator(".live-reading")
     assert hint.inner_text() == "Guess first: does “step” look back at “one”? Then tap “step”."
     assert reading.inner_text() == (
-        "“one” looks most at “step”: 0.81, 7.3 times the even share of 0.11."
+        "“one” looks most at “step”: 0.81, about 7 times the even share of 0.11."
     )
     root.locator(".query-side label").nth(6).click()
     assert hint.inner_text().startswith("It gives “one” only 0.01. Now compare")
     assert reading.inner_text().endswith("Among the words it looks most at “journey”: 0.13.")
-    assert reading.inner_text().startswith("“step” looks most at [CLS]: 0.71, 6.4 times")
+    assert reading.inner_text().startswith("“step” looks most at [CLS]: 0.71, about 6 times")
     root.get_by_label("untrained").click()
     assert hint.inner_text().startswith("Untrained, no weight reaches twice the even share.")
-    assert reading.inner_text().startswith("Untrained: “step” looks most at ")
+    assert reading.inner_text().startswith("Untrained: “step” looks most at “your”: 0.16, less")
+    root.locator(".query-side label").nth(5).click()
+    assert reading.inner_text() == (
+        "Untrained: “one” looks nearly evenly at all tokens: the largest weight is 0.13, "
+        "at “starts”; an even share would be 0.11."
+    )
     root.get_by_label("trained", exact=True).click()
     root.locator(".live-thumb").nth(2).click()
     wait_until_idle(root)
@@ -177,6 +182,26 @@ def test_a_word_on_the_right_can_be_picked_as_well(open_page):
     assert state_of(root)["query"] == 6
     assert root.locator(".query-side .picked").inner_text() == "step"
     assert maps_fetched(files) == []
+
+
+def test_a_head_without_its_map_shows_its_number_in_a_dotted_frame(open_page):
+    _, root, files = open_page()
+    note, empty = root.locator(".live-heads-note"), root.locator(".live-thumb.empty")
+    assert note.inner_text() == "Dotted: not loaded yet. Tap any head."
+    assert empty.count() == 71
+    shown = [text for text in root.locator(".live-heads-grid").all_inner_texts()[0].split() if text]
+    numbers = [str(n) for n in range(12)]
+    rows = [[str(layer), *numbers] for layer in range(6)]
+    rows[3].pop(2)  # layer 3, head 1 has its map
+    assert shown == numbers + [text for row in rows for text in row]
+    assert empty.first.evaluate("e => getComputedStyle(e).borderStyle") == "dotted"
+    assert root.locator(".live-thumb:not(.empty) path").count() > 0
+    assert maps_fetched(files) == []
+    empty.nth(20).click()
+    wait_until_idle(root)
+    assert empty.count() == 0
+    assert root.locator(".live-absent:visible").count() == 0
+    assert note.inner_text() == "all-MiniLM-L6-v2, weights to within 0.0025"
 
 
 def test_arrow_keys_move_between_layers_and_heads(open_page):
