@@ -533,11 +533,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
         2: {
             "the start": "0",
             "the article": "1",
-            "the other saw": "2",
-            "itself": "5",
-            "counted among the words from 1": "3",
-            "a half": "4.5",
-            "outside": "10",
+            "the word before": "2",
+            "itself": "3",
+            "the object": "5",
+            "a half": "3.5",
+            "outside": "9",
         },
     },
     "15_since_2017": {
