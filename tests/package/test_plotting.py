@@ -184,6 +184,16 @@ def test_show_gives_one_picture_at_double_resolution_with_its_alt_text(displayed
     assert not plt.get_fignums(), "the figure must be closed, or it is shown twice"
 
 
+def test_a_light_picture_has_the_same_size_and_fewer_bytes(displayed):
+    for light in (False, True):
+        fig = plotting.heatmap(TABLE, ["q1", "q2"], ["k1", "k2", "k3"]).figure
+        plotting.show(fig, alt="the same heat map drawn twice", light=light)
+    full, small = displayed
+    assert small[1] == full[1]
+    assert [2 * n for n in picture(displayed).size] == [1.5 * n for n in picture([full]).size]
+    assert len(small[0]["image/png"]) < 0.75 * len(full[0]["image/png"])
+
+
 def test_show_gives_the_same_bytes_each_time(displayed):
     for _ in range(2):
         ax = plotting.heatmap(TABLE, ["q1", "q2"], ["k1", "k2", "k3"])
