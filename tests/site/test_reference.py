@@ -20,16 +20,16 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # Explained and used in no chapter: tools around the book, types for annotations, and
 # colours. A name that a chapter should show does not belong here.
 OUTSIDE = """
-cache.LayerCache cache.Pair continuation.ContinuationCache
+published.load_table published.tables cache.LayerCache cache.Pair
 decoding.Translator training.Batches functional.AttentionFunction
-layers.FeedForwardFactory EncoderCache language_model_parameters swiglu_parameters
-to_torch load_checkpoint save_checkpoint load_training save_training
+layers.FeedForwardFactory
+load_checkpoint save_checkpoint load_training save_training
 training.save_trained
 distributed.processes
 dates.SPLITS dates.FIRST dates.LAST dates.DAY_FORMS dates.join dates.chinese_date
 train.MODELS train.NUM_HEADS train.WARMUP train.REPORTS train.FREE_OPTIONS train.CannotResume
 train.arguments train.train train.main
-plotting.readable_labels plotting.ROLE_COLORS plotting.ROLE_COLORS_DARK plotting.PAPER
+plotting.readable_labels plotting.ROLE_COLORS_DARK plotting.PAPER
 plotting.INK_DARK plotting.PAPER_DARK plotting.WIDTH
 distributed.sharing.Share distributed.sharing.Traffic distributed.sharing.example
 distributed.sharing.difference distributed.sharing.report distributed.sharing.main
