@@ -533,11 +533,11 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
         2: {
             "the start": "0",
             "the article": "1",
-            "the word before": "2",
             "itself": "3",
+            "the word after": "4",
             "the object": "5",
-            "a half": "3.5",
-            "outside": "9",
+            "a half": "2.5",
+            "outside": "8",
         },
     },
     "15_since_2017": {
