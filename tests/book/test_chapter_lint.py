@@ -165,7 +165,7 @@ FAULTS = [
     ("figures", without_alt, "alternative text too short"),
     ("figures", lambda nb: change(nb, "picture", metadata={}), "mystnb.image.alt is not"),
     ("figures", second_picture, "shows two pictures"),
-    ("figures", half_size, "not twice the size"),
+    ("figures", half_size, "not 1.5 or 2 times the size"),
     ("structure", lambda nb: change(nb, "s1", source="#### Deep"), "'Deep' skips a level"),
     ("structure", lambda nb: change(nb, "summary", source="## End"), "has no section 'summary'"),
     ("structure", lambda nb: change(nb, "s1", source="# Two"), "must have one title"),
