@@ -28,6 +28,19 @@ def words(markdown: str) -> int:
     return len(re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", MARKUP.sub(" ", _prose(markdown))))
 
 
+def without_folds(markdown: str) -> str:
+    """Return the text without the parts that a page shows folded."""
+
+    def keep(match: re.Match[str]) -> str:
+        options = match["body"].partition("\n\n")[0]
+        folded = match["info"].startswith("{dropdown}") or re.search(
+            r"^:class:.*\bdropdown\b", options, re.M
+        )
+        return "" if folded else match[0]
+
+    return FENCED.sub(keep, markdown)
+
+
 def literal_includes(markdown: str) -> Iterator[tuple[str, str]]:
     """Return (file, object or "") of each literalinclude, also inside admonitions."""
     for match in INCLUDE.finditer(markdown):

@@ -2,6 +2,7 @@
 
 import base64
 import io
+from pathlib import Path
 
 import chapter_lint
 import nbformat
@@ -169,7 +170,7 @@ FAULTS = [
     ("structure", lambda nb: change(nb, "s1", source="#### Deep"), "'Deep' skips a level"),
     ("structure", lambda nb: change(nb, "summary", source="## End"), "has no section 'summary'"),
     ("structure", lambda nb: change(nb, "s1", source="# Two"), "must have one title"),
-    ("structure", lambda nb: change(nb, "title", source="# Why?"), "words, wanted 700 to 1900"),
+    ("length", lambda nb: change(nb, "title", source="# Why?"), "words, wanted 700 to 1900"),
     ("exercises", lambda nb: tag(nb, "a1", "solution-1"), "tagged hide-cell"),
     ("exercises", lambda nb: change(nb, "k2", metadata={}), "exercise cells are tagged"),
     ("exercises", lambda nb: change(nb, "e1", source="answer_1 = 4"), "must hold 'answer_1 = ...'"),
@@ -195,6 +196,26 @@ def test_a_fault_is_found(path, rule, damage, message):
     notebook = read(path)
     damage(notebook)
     assert message in "\n".join(find(path, notebook)[rule])
+
+
+@pytest.mark.parametrize(
+    ("outside", "folded", "message"),
+    [
+        (1000, 900, None),
+        (1000, 2300, "words, wanted 700 to 3200"),
+        (850, 900, "words outside folds, wanted 900 to 1400"),
+        (1450, 0, "words outside folds, wanted 900 to 1400"),
+    ],
+)
+def test_the_main_line_is_counted_without_folds_and_exercises(outside, folded, message):
+    notebook = chapter()
+    fold = (
+        "````{admonition} Going deeper: more\n:class: dropdown\n\n" + "word " * folded + "\n````\n"
+    )
+    change(notebook, "title", source="# Why?\n\n" + "word " * (outside - 13) + "\n\n" + fold)
+    change(notebook, "question-1", source="### Exercise 1: a question\n\n" + "word " * 90)
+    found = problems(Path("02_simple_attention.ipynb"), notebook, chapter_lint.length)
+    assert found == [] if message is None else message in "\n".join(found)
 
 
 def test_file_name_and_line_ends_are_checked(path):
