@@ -41,6 +41,11 @@ QUESTIONS = [
         [[-0.5, 0.1234, -0.25], [0.5, 1.5, 0], [-0.25, 0, -1.25]],
         digits=2, rows=["Your", "one", "step"], columns=["Your", "one", "step"],
     ),
+    cells(
+        "Which query does the oil stall have?", [[None] * 4], [[0, 0, 8, 0]],
+        rows=["query of oil"], columns=["rice", "cloth", "tea", "oil"],
+        hints=[([[0, 0, 0, 8]], "Oil sells oil.")],
+    ),
     number("How many percent are left?", 15.54, digits=0, unit="%"),
 ]  # fmt: skip
 

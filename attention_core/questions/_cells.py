@@ -147,7 +147,9 @@ def cells(
     question = _Cells(
         text,
         state,
-        body=_table_html(cell_texts, row_names, column_names, rows is None, columns is None),
+        body=f'<div class="question-grid" style="--decimals:{precision.places}">'
+        + _table_html(cell_texts, row_names, column_names, rows is None, columns is None)
+        + "</div>",
         plain=_table_text(cell_texts, row_names, column_names, rows is None, columns is None),
         answer="; ".join(answers),
         right=reply,
@@ -196,7 +198,7 @@ def _table_html(
         )
         body += "</tr>"
     top = "" if no_columns else f"<thead><tr>{head}</tr></thead>"
-    return f'<div class="question-grid"><table>{top}<tbody>{body}</tbody></table></div>'
+    return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
 def _table_text(
