@@ -56,11 +56,11 @@ def site_with_questions(site: Path, folder: Path) -> Path:
     entries = [*site.iterdir(), *(site / "_static").iterdir()]
     for entry in entries:
         link = folder / entry.relative_to(site)
-        if entry.name == "_static" or entry.suffix == ".html":
-            continue
-        if link.name == "questions":
+        if entry.suffix == ".html":
+            shutil.copyfile(entry, link)  # add_scripts may write to it
+        elif entry.name == "questions":
             shutil.copytree(entry, link)
-        else:
+        elif entry.name != "_static":
             link.symlink_to(entry, target_is_directory=entry.is_dir())
     page = (site / "notation.html").read_text(encoding="utf-8")
     outputs = "".join(
@@ -70,7 +70,7 @@ def site_with_questions(site: Path, folder: Path) -> Path:
     )
     start, _, rest = page.partition("</h1>")
     (folder / PAGE).write_text(f"{start}</h1>{outputs}{rest}", encoding="utf-8")
-    add_scripts(folder, HERE)  # follows no links, so the other pages stay as they are
+    add_scripts(folder, HERE)  # follows no links to folders
     return folder
 
 
