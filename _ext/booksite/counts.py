@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _PICTURE, _FIGURE = "image/png", 'class="live"'
-# The parts of a live figure's HTML that are not shown: its state, and the tags.
-_UNSEEN = re.compile(r"<script\b.*?</script>|<[^>]*>", re.DOTALL)
+# The parts of an output's HTML that are not shown: a figure's state, a drawing's style and
+# description, and the tags.
+_UNSEEN = re.compile(r"<(script|style|desc|title)\b.*?</\1>|<[^>]*>", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 # Chapter 12 plants each mistake in the package and prints how many laws detect it there.
 _PLANTED = re.compile(r"^(\w+) +(\d+) good (\d+) bad$", re.MULTILINE)
