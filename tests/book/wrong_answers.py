@@ -32,24 +32,26 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "02_simple_attention": {
         1: {
-            "may look at all words": "contexts[3]",
-            "half and half": "(X[1] + X[3]) / 2",
-            "shares exchanged": "shares.flip(0) @ two",
-            "shares by the sum": "(two @ X[3]) / (two @ X[3]).sum() @ two",
-            "divided by the root of d_k first": "torch.softmax(two @ X[3] / root, dim=0) @ two",
-            "the two weights": "shares",
-        },
-        2: {
             "softmax over queries": "lambda b: torch.softmax(b @ b.mT, dim=1) @ b",
             "divided by the root of d_k": "lambda b: scaled_dot_product_attention(b, b, b)",
             "no softmax": "lambda b: b @ b.mT @ b",
             "shares by the sum": "lambda b: (s := b @ b.mT) / s.sum(-1, keepdim=True) @ b",
             "first sentence only": "lambda b: contexts",
+            "all axes reversed": "lambda b: torch.softmax(b @ b.permute(2, 1, 0), -1) @ b",
             "sentences look at each other": (
                 "lambda b: (torch.softmax((f := b.flatten(0, 1)) @ f.T, -1) @ f).view(b.shape)"
             ),
+            "the weights": "lambda b: torch.softmax(b @ b.mT, -1)",
         },
-        3: {"one too few": "6", "one too many": "8", "no whole number": "6.9", "none": "None"},
+        2: {
+            "one tenth too low": "0.3",
+            "one tenth too high": "0.5",
+            "no division": "1",
+            "the lowest of all": "0.1",
+            "between two of them": "0.38",
+            "zero": "0",
+            "none": "None",
+        },
     },
     "03_query_key_value": {
         1: {
