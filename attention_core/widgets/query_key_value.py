@@ -37,7 +37,7 @@ class QueryKeyValue(LiveFigure):
     tensor([ 2.8284,  0.0000, -2.8284,  0.0000], dtype=torch.float64)
     >>> figure.W_v = [[0], [0], [1]]
     >>> figure.answers
-    tensor([2.8684, 6.1316, 4.3916, 4.6084], dtype=torch.float64)
+    tensor([2.4278, 6.5722, 4.2045, 4.7955], dtype=torch.float64)
     """
 
     module = "query_key_value"
