@@ -55,29 +55,34 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "03_query_key_value": {
         1: {
-            "no softmax": "1.5",
-            "as before": "contexts[1].item()",
-            "plain mean": "(2 + 7 + 1 + 5) / 4",
+            "no softmax": "1",
+            "as before": "answers[2].item()",
+            "plain mean": "(2 + 7 + 4 + 1) / 4",
             "a quiet query": (
-                "(torch.softmax(scores[1] / 4, 0) @ torch.tensor([2.0, 7, 1, 5])).item()"
+                "(torch.softmax(scores[2] / 8, 0) @ torch.tensor([2.0, 7, 4, 1])).item()"
             ),
-            "only stall 3": "1",
+            "not divided by the root of d_k": (
+                "(torch.softmax(Q[2] @ K.T, 0) @ torch.tensor([2.0, 7, 4, 1])).item()"
+            ),
         },
         2: {
-            "still looks for sellers": "(W_q, W_k)",
-            "too quiet": "(W_k, W_q / 4)",
-            "too loud": "(4 * W_k, W_q)",
-            "offers with offers": "(4 * W_k, W_k)",
-            "wishes with wishes": "(W_q, W_q / 4)",
-            "one matrix": "W_k",
+            "as before": "[2, 3, 4, 1]",
+            "at itself": "[1, 2, 3, 4]",
+            "counted from 0": "[3, 0, 1, 2]",
+            "the stall opposite": "[3, 4, 1, 2]",
+            "one number": "4",
+            "the scores": "X @ W_k @ (X @ W_q).T",
         },
         3: {
             "the same pair": "(W_q, W_k)",
             "other sizes": "(2 * W_q, W_k / 2)",
             "columns exchanged": "(W_q.flip(1), W_k.flip(1))",
             "exchanged matrices": "(W_k, W_q)",
-            "the same turn for both": "(W_q @ turn, W_k @ turn)",
-            "the inverse not transposed": "(W_q @ turn, W_k @ torch.linalg.inv(turn))",
+            "turned back": "(W_q @ R, W_k @ R.T)",
+            "the same matrix for both": "(W_q @ (R + 1), W_k @ (R + 1))",
+            "the inverse not transposed": "(W_q @ (R + 1), W_k @ torch.linalg.inv(R + 1))",
+            "only W_q": "(W_q @ R, W_k)",
+            "multiplied from the left": "(torch.eye(5) @ W_q, R @ W_k[:4])",
         },
     },
     "04_scaling": {
