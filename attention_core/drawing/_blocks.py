@@ -34,7 +34,7 @@ def draw_blocks(pen: Pen, scene: Scene) -> float:
         ("scores", 94.0, "scaled", "(1, 3)", "s"),
         ("numerators", 170.0, "numerators", "exp(s − m)", "w"),
         ("values", 223.0, "values " + math_text("V"), "(3, 2)", "v"),
-        ("summary", 320.0, "summary", "one for each block", ""),
+        ("summary", 320.0, "summary", "for each block", ""),
     ]
     for part, y, name, shape, role in nouns:
         with pen.part(part):

@@ -143,7 +143,7 @@ SCENES = {
         "tokens, and its gradients change all parameters. To write, the model appends the token "
         "that it chose to its input and runs again.",
         alt=f"{_GREY_MACHINE} A loop on the left leads through the loss back to the model, "
-        "with the gradients. A loop on the right appends the last token to the input of the decoder.",
+        "with the gradients. A loop on the right appends the last token to the decoder's input.",
         parts="loops",
     ),
     11: Scene(

@@ -57,7 +57,7 @@ class _Layer:
         add = self.y + (66 if new else 22)
         with pen.part("positions"):
             pen.lines(self.lanes, self.y, add - 7)
-            start = (124.0, add) if new else (self.middle + 42, add)
+            start = (126.0, add) if new else (self.middle + 42, add)
             if new:
                 self.table_of_places(add)
             else:
@@ -73,10 +73,10 @@ class _Layer:
         pen, rows = self.pen, sinusoidal_encoding(len(self.lanes), self.scene.width).tolist()
         top = add - 17 * self.scene.width / 2
         for j, row in enumerate(rows):
-            x = 4 + 40.0 * j
-            pen.text(x + 18, top - 11, str(j), "bold")
-            pen.strip(x, top, row, "", 36, 17)
-        pen.noun(4, add + 47, "positions " + math_text("P"), self.shape, "start", flat=True)
+            x = 2 + 41.0 * j
+            pen.text(x + 19, top - 11, str(j), "bold")
+            pen.strip(x, top, row, "", 38, 17)
+        pen.noun(2, add + 47, "positions " + math_text("P"), self.shape, "start", flat=True)
 
     def sublayer(self, part: str, title: str, note: str, tall: float) -> None:
         """Draw a box, and, in a whole layer, the residual and the norm around it."""

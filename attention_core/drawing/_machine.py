@@ -121,11 +121,11 @@ class _Machine:
         """Mark the parts that published mistakes break, each with the number of mistakes."""
         counts, enc, dec = count_mistakes(), self.enc, self.dec
         places = {
-            "attention": (66.0, own - 36),
-            "masks": (236.0, masked - 42),
+            "attention": (68.0, own - 40),
+            "masks": (240.0, masked - 47),
             "norm": (enc.lanes[-1] + 16, enc.norms[0]),
             "positions": (enc.lanes[-1] + 16, 86.0),
-            "training": (dec.lanes[-1] + 16, dec.end + 12),
+            "training": (343.0, dec.end + 44),
             "decoding": (dec.lanes[0] - 34, dec.end + 57),
             "loading weights": (46.0, enc.end - 13),
         }
@@ -174,7 +174,7 @@ class _Stack:
             pen.verb(self.x, 12, self.name)
             for j, (x, word) in enumerate(zip(lanes, words, strict=True)):
                 high = 14 * (j % 2) if max(map(len, words)) > 1 else 0
-                pen.text(x, 26 - high, word, "word bold" if len(word) == 1 else "num")
+                pen.text(x, 26 - high, word, "verb" if len(word) == 1 else "num")
                 pen.strip(x - 5.5, 38, 4, "", 11, 7.5)
             pen.noun(lanes[0] - 11, 52, "tokens", f"({len(words)}, {width})", "end")
             pen.lines(lanes, 68, 81)
