@@ -170,9 +170,9 @@ SCENES = {
         "blocks",
         lit="cut numerators summary merge",
         title="One query meets the keys in two blocks",
-        about="The keys come in two blocks. Each block keeps its largest score m, the sum ℓ of its "
-        "numerators, and its sum o of values. Merged, they give the new 早 of chapter 4. So no "
-        "table of weights is stored, and another machine can work on each block.",
+        about="The keys come in two blocks. Each block keeps its largest score *m*, the sum *ℓ* of "
+        "its numerators, and its weighted sum *o* of values. Merged, they give the new 早 of "
+        "chapter 4. So no table of weights is stored, and another machine can work on each block.",
         **_MATRICES,
     ),
     14: Scene(

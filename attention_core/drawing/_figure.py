@@ -3,6 +3,7 @@
 import html
 import re
 import textwrap
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -30,8 +31,9 @@ _VIEWS = {
     "encoder": draw_encoder,
     "decoder": draw_decoder,
 }
-# A file of its own fills the height of a screen.
-_ALONE = "width:auto;height:100vh;margin:0 auto;max-width:100%;color:#222832;font-family:sans-serif"
+# A file of its own has its size, its colours and a margin, since no page gives them.
+_SCALE, _MARGIN = 1.25, 10
+_ALONE = "width:auto;background:#fff;color:#222832;--dr-paper:#fff;font-family:system-ui,sans-serif"
 
 
 def show(chapter: int) -> None:
@@ -56,8 +58,12 @@ def data(chapter: int) -> dict[str, str]:
     }
 
 
-def svg(chapter: int) -> str:
-    """Return the drawing of a chapter as an SVG file of its own.
+def svg(chapter: int, *, lit: str | None = None) -> str:
+    """Return the drawing of a chapter as an SVG file of its own, on white.
+
+    Args:
+        lit: the names of the parts in colour, with blanks between them, or "all"; unless given,
+            those that are new in the chapter. They stand at the end of the description.
 
     Raises:
         ValueError: the book has no such chapter
@@ -66,10 +72,16 @@ def svg(chapter: int) -> str:
     >>> svg(1)[:15], svg(1) == svg(1)
     ('<svg class="dr"', True)
     """
-    drawn = _svg(scene_of(chapter), uid=f"drawing-{chapter}")
-    start, rest = drawn.split("</desc>", 1)
-    start = start.replace('class="dr"', f'class="dr" style="{_ALONE}"', 1)
-    return f"{start}</desc><style>{_style()}</style>{rest}\n"
+    scene = scene_of(chapter)
+    drawn = _svg(scene if lit is None else replace(scene, lit=lit), uid=f"drawing-{chapter}")
+    shown = re.search(r'viewBox="0 -4 ([\d.]+) ([\d.]+)"', drawn)
+    assert shown is not None
+    wide, high = (float(side) + 2 * _MARGIN for side in shown.groups())
+    size = f'width="{short(wide * _SCALE)}" height="{short(high * _SCALE)}" style="{_ALONE}"'
+    drawn = drawn.replace('class="dr"', f'class="dr" {size}', 1)
+    box = f'viewBox="{-_MARGIN} {-4 - _MARGIN} {short(wide)} {short(high)}"'
+    drawn = drawn.replace(shown[0], box, 1)
+    return drawn.replace("</desc>", f"</desc><style>{_style()}</style>", 1) + "\n"
 
 
 def description(chapter: int) -> str:
@@ -98,7 +110,7 @@ def figure(chapter: int) -> str:
     about = CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(scene.about))
     about = re.sub(r"\*(\w+)\*", r"<em>\1</em>", about)
     formula = FORMULAS.get(chapter, "")
-    formula = f'<div class="dr-formula">{formula}</div>' if formula else ""
+    formula = f'<p class="dr-formula"><span class="math">{formula}</span></p>' if formula else ""
     return (
         f'<figure class="dr-figure"><style>{_style()}</style>'
         f'{_svg(scene, uid=f"drawing-{chapter}")}<figcaption><p class="dr-here">{here}</p>'

@@ -36,6 +36,8 @@ def draw_heads(pen: Pen, scene: Scene) -> float:
                 pen.line((left - 10, at), (left - 1, at), role="q", tip=False)
                 pen.strip(x - 6, bottom + 18, d, "v", 12, 12)
                 pen.line((x, bottom + 2), (x, bottom + 16), role="w")
+            with pen.leading("matrices", f"attention (head {i})"):
+                pen.verb(x0 + card_w - 11, top + 16, "attention", "end")
             pen.text(left - 45, (high_grid + bottom) / 2, math_text("Q"), "noun q", raw=True)
             pen.text(end + 14, high_grid - 20, math_text("K"), "noun k", raw=True)
             pen.text(end + 14, bottom + 30, math_text("V"), "noun v", raw=True)

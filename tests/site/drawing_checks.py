@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-import pylopdf_fonts_zh_cn
+import numpy as np
 from PIL import Image
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as Tab
 
-_DEJAVU = Path(mpl.get_data_path()) / "fonts" / "ttf"
-_NOTO = Path(pylopdf_fonts_zh_cn.__file__).parent / "NotoSansSC-Regular.otf"
-#: Wide, narrow and with serifs; all come from packages, so they are the same everywhere.
+_FOLDER = Path(mpl.get_data_path()) / "fonts" / "ttf"
+#: Wide, with serifs, and narrow; they come with matplotlib, so they are the same everywhere.
 FONTS = {
-    "wide": (_DEJAVU / "DejaVuSans.ttf", _DEJAVU / "DejaVuSans-Bold.ttf"),
-    "serif": (_DEJAVU / "DejaVuSerif.ttf", _DEJAVU / "DejaVuSerif-Bold.ttf"),
-    "narrow": (_NOTO, _NOTO),
+    "wide": (_FOLDER / "DejaVuSans.ttf", _FOLDER / "DejaVuSans-Bold.ttf"),
+    "serif": (_FOLDER / "DejaVuSerif.ttf", _FOLDER / "DejaVuSerif-Bold.ttf"),
+    "narrow": (_FOLDER / "STIXGeneral.ttf", _FOLDER / "STIXGeneralBol.ttf"),
 }
 
 # Boxes in units of the drawing. That of a text has the height of its letters.
@@ -62,12 +61,13 @@ _COLOURS = """svg => [...svg.querySelectorAll('text, tspan')]
 def use_font(tab: Tab, name: str) -> None:
     """Set the text of the page in one of FONTS."""
     faces = [
-        f"@font-face {{ font-family: Tried; font-weight: {weight}; "
+        f"@font-face {{ font-family: Tried-{name}; font-weight: {weight}; "
         f"src: url(data:font/ttf;base64,{base64.b64encode(path.read_bytes()).decode()}); }}"
         for path, weight in zip(FONTS[name], ("400", "600 700"), strict=True)
     ]
-    family = 'html { --pst-font-family-base: Tried, "Book Chinese", sans-serif !important; }'
-    tab.add_style_tag(content="\n".join([*faces, family]))
+    family = f'Tried-{name}, "Book Chinese", sans-serif'
+    page = f"html {{ --pst-font-family-base: {family} !important; }}"
+    tab.add_style_tag(content="\n".join([*faces, page]))
     tab.evaluate("document.fonts.ready")
 
 
@@ -113,29 +113,29 @@ def contrasts(tab: Tab) -> dict[str, float]:
     """Return the contrast of each text of the drawing with the pixels around its letters."""
     drawing = tab.locator("svg.dr")
     drawing.scroll_into_view_if_needed()
-    parts = drawing.evaluate(_COLOURS)
-    origin = drawing.bounding_box()
-    tab.add_style_tag(content="svg.dr text { visibility: hidden; }")
-    picture = Image.open(io.BytesIO(drawing.screenshot())).convert("RGB")
+    parts, origin = drawing.evaluate(_COLOURS), drawing.bounding_box()
+    hide = tab.add_style_tag(content="svg.dr text { visibility: hidden; }")
+    picture = np.asarray(Image.open(io.BytesIO(drawing.screenshot())).convert("RGB"), dtype=float)
+    hide.evaluate("style => style.remove()")
     assert origin is not None
     found: dict[str, float] = {}
     for part in parts:
         x, y, wide, high = part["box"]
         left, top = x - origin["x"], y - origin["y"]
-        box = (int(left), int(top + high / 4), int(left + wide), int(top + high * 0.8))
-        behind = sorted(picture.crop(box).getdata(), key=_luminance)
-        if not behind:
+        rows = slice(int(top + high / 4), int(top + high * 0.8))
+        behind = picture[rows, max(int(left), 0) : int(left + wide)].reshape(-1, 3)
+        if not len(behind):
             continue
-        paper = behind[len(behind) // 2]
-        color = [float(c) for c in part["fill"].strip("rgba()").split(",")[:3]]
-        seen = [part["opacity"] * c + (1 - part["opacity"]) * p for c, p in zip(color, paper)]  # noqa: B905
-        light, dark = sorted((_luminance(seen), _luminance(paper)), reverse=True)
+        paper = behind[np.argsort(_luminance(behind))[len(behind) // 2]]
+        color = np.array([float(c) for c in part["fill"].strip("rgba()").split(",")[:3]])
+        seen = part["opacity"] * color + (1 - part["opacity"]) * paper
+        dark, light = sorted([float(_luminance(seen)), float(_luminance(paper))])
         ratio = (light + 0.05) / (dark + 0.05)
         found[part["text"]] = min(ratio, found.get(part["text"], ratio))
     return found
 
 
-def _luminance(color: Any) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-              for c in (v / 255 for v in color[:3])]  # fmt: skip
-    return sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+def _luminance(colors: Any) -> Any:
+    v = colors / 255
+    linear = np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+    return linear @ np.array([0.2126, 0.7152, 0.0722])
