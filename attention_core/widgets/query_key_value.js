@@ -33,7 +33,7 @@ const PARTS = ["right", "up", "price"];
 const GOODS = ["tea", "rice", "salt", "oil"];
 const chosen = (W_v) => [0, 1, 2].find((i) => W_v.every(([x], j) => x === (i === j ? 1 : 0)));
 
-const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
+const say = ({ queries, keys, scores, answers, wanted, error }, { W_q, W_k, W_v }) => {
   const near = (a, b) => Math.abs(a - b) < 1e-6;
   const angle = ([x, y]) => (Math.atan2(y, x) * 180) / Math.PI;
   // The angle between stall 1's query and the key of the stall it wants, in degrees.
@@ -43,6 +43,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
     return "All scores are 0: each stall listens to all alike and hears the mean of the values. Attention cannot answer “nobody”.";
   }
   const both = `Stall 1 gives stall 2 the score ${decimals(scores[0][1], 2)} and gets ${decimals(scores[1][0], 2)} back`;
+  const alike = `${both}. So it is for every pair: the scores are symmetric`;
   const symmetric = scores.every((row, i) => row.every((s, j) => near(s, scores[j][i])));
   const steps = scores.map((row, i) => {
     const top = Math.max(...row);
@@ -54,7 +55,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
     const turned = !near(W_q[0][1], 0) || !near(W_q[1][0], 0);
     return turned
       ? "Query and key are turned alike. The angle between the two is what it was, and each stall still listens most to itself."
-      : `${both}: the scores are symmetric, and each stall listens most to itself.`;
+      : `${alike}, and each stall listens most to itself.`;
   }
   if (step === 0)
     return `${both}: no longer symmetric. But each stall still listens most to itself.`;
@@ -72,16 +73,19 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
     const heard = `stall ${i + 1} hears ${decimals(answers[i], 2)} for a price of ${wanted[i]}`;
     if (worst[i] < 0.2) {
       return keyTurned
-        ? `Solved, with the key turned, too: ${heard}. Turning both by the same angle moves no score.`
+        ? `Solved, with the key turned, too: ${heard}. Turning both by the same angle changes no score.`
         : `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`;
+    }
+    if (error < 0.2) {
+      return `Goal reached: even the worst answer is near, ${heard}. A longer query comes closer still.`;
     }
     const cure =
       beside > 7
         ? `The query points ${decimals(beside, 0)} degrees past the key of its neighbour: turn it.`
-        : "The query points the right way, but is too quiet: stretch it.";
+        : "The query points the right way, but is short: stretch it.";
     return `Each stall listens most to the neighbour it wants, but not to it alone: ${heard}. ${cure}`;
   }
-  return `${both}: ${symmetric ? "the scores are symmetric" : "looking for and being found differ"}.`;
+  return symmetric ? `${alike}.` : `${both}: looking for and being found differ.`;
 };
 
 // Turn and stretch the whole matrix, so that the tip of stall 1 moves to another point.
@@ -266,12 +270,16 @@ const build = (view) => {
     make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": label }, table);
 
   return [
-    make("p.live-lead", {}, "Drag the tips of q1 and k1: a matrix turns, and all stalls follow."),
+    make(
+      "p.live-lead",
+      {},
+      "Drag the tip of q1: all four queries turn. Goal: an error below 0.2.",
+    ),
     make(
       "div.live-turned",
       {},
       plane.svg,
-      make("div.live-heard", {}, box("Weights", grid), choice, error),
+      make("div.live-heard", {}, error, box("Weights", grid), choice),
       box("The matrices", matrices),
       resultSentence(view, say),
     ),

@@ -35,7 +35,6 @@ class QueryKeyValue(LiveFigure):
     >>> figure = QueryKeyValue()
     >>> figure.scores[0]
     tensor([ 2.8284,  0.0000, -2.8284,  0.0000], dtype=torch.float64)
-    >>> figure.W_v = [[0], [0], [1]]
     >>> figure.answers
     tensor([2.4278, 6.5722, 4.2045, 4.7955], dtype=torch.float64)
     """
@@ -47,7 +46,7 @@ class QueryKeyValue(LiveFigure):
     # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled.
     W_q = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
     W_k = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
-    W_v = TensorTrait([[1.0], [0.0], [0.0]], shape=(3, 1), bounds=(-4, 4))
+    W_v = TensorTrait([[0.0], [0.0], [1.0]], shape=(3, 1), bounds=(-4, 4))
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)

@@ -11,7 +11,7 @@ from live_pages import figure_on, reading
 
 from attention_core.widgets import QueryKeyValue
 
-PRICE = [[0.0], [0.0], [1.0]]
+PRICE, RIGHT = [[0.0], [0.0], [1.0]], [[1.0], [0.0], [0.0]]
 
 
 def turned(degrees: float, length: float = 1.0) -> torch.Tensor:
@@ -24,7 +24,7 @@ def test_the_figure_opens_with_equal_queries_and_keys():
     figure = QueryKeyValue()
     torch.testing.assert_close(figure.scores, figure.scores.mT)
     assert figure.weights.argmax(dim=-1).tolist() == [0, 1, 2, 3]
-    assert figure.numbers()["error"] > 20
+    assert figure.numbers()["error"] > 8
 
 
 def test_a_quarter_turn_a_long_query_and_prices_as_values_solve_the_task():
@@ -87,8 +87,9 @@ SAID = [
     (as_lists(W_q=turned(0, 2)), "the scores are symmetric, and each stall listens most to itself"),
     (as_lists(W_q=turned(30, 2)), "no longer symmetric"),
     (as_lists(W_q=turned(45, 2)), "looking for and being found differ"),
-    (as_lists(W_q=turned(90, 2)), "no price"),
-    (as_lists(W_v=PRICE), "too quiet"),
+    (as_lists(W_q=turned(90, 2), W_v=RIGHT), "no price"),
+    (as_lists(W_v=PRICE), "Goal reached"),
+    (as_lists(W_q=turned(90, 1)), "but is short: stretch it"),
     (as_lists(W_q=turned(90, 4)), "Solved"),
     (as_lists(W_q=turned(180, 4)), "opposite"),
     (as_lists(W_q=turned(-90, 4)), "the wrong one: anticlockwise"),
