@@ -1,4 +1,4 @@
-"""Questions in the page: their style, a part of ``book.css``, and their script where there are any."""
+"""Questions in the page: their style in ``book.css``, their script where there are any."""
 
 from __future__ import annotations
 
