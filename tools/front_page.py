@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import book_face
+from front_figure import PATH as FIGURE
+from front_figure import figure
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -22,7 +24,7 @@ COUNTED = (
     "On every change {cells} cells are run again, and all that they show is compared: "
     "{numbers} printed numbers, {tensors} whole tensors among them, {pictures} pictures, and the "
     "tables of {figures} figures that move. Chapter 12 plants in the package {planted} published "
-    "mistakes: for each, tests must fail; general laws find {found} of them."
+    "mistakes: for each, tests must fail; general laws find {found_of_planted}."
 )
 
 
@@ -34,8 +36,8 @@ def with_counts(readme: str) -> str:
     """
     pattern = re.escape(COUNTED)
     for name in re.findall(r"{(\w+)}", COUNTED):
-        pattern = pattern.replace(rf"\{{{name}\}}", r"[\d,]+")
-    said = COUNTED.format(**{name: f"{n:,}" for name, n in counts.count(ROOT).items()})
+        pattern = pattern.replace(rf"\{{{name}\}}", r"[\w, ]+?")
+    said = COUNTED.format(**counts.said(counts.count(ROOT)))
     text, times = re.subn(pattern, said, readme)
     if times != 1:
         raise ValueError(f"README must have this sentence once: {said}")
@@ -44,5 +46,6 @@ def with_counts(readme: str) -> str:
 
 if __name__ == "__main__":
     book_face.write()
+    FIGURE.write_text(figure(), encoding="utf-8", newline="\n")
     text = with_counts(README.read_text(encoding="utf-8"))
     README.write_text(text, encoding="utf-8", newline="\n")

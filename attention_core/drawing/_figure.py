@@ -99,7 +99,7 @@ def figure(chapter: int) -> str:
     when = ["past"] * (chapter - 1) + ["now"] + ["next"] * (len(SCENES) - chapter)
     steps = "".join(f'<i class="dr-{name}"></i>' for name in when)
     place = f"chapter {chapter} of {len(SCENES)}"
-    here = f'You are here <span class="dr-steps" role="img" aria-label="{place}">{steps}</span>'
+    here = f'You are here: {place} <span class="dr-steps" aria-hidden="true">{steps}</span>'
     about = CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(scene.about))
     about = re.sub(r"\*(\w+)\*", r"<em>\1</em>", about)
     formula = FORMULAS.get(chapter, "")

@@ -111,7 +111,7 @@ def test_the_caption_says_where_the_reader_is_in_at_most_four_sentences(chapter)
     text = _figure.figure(chapter)
     steps = re.findall(r'<i class="dr-(\w+)">', text)
     assert steps == ["past"] * (chapter - 1) + ["now"] + ["next"] * (15 - chapter)
-    assert f'aria-label="chapter {chapter} of 15"' in text
+    assert f"You are here: chapter {chapter} of 15 " in text
     about = scene_of(chapter).about
     assert len(re.findall(r"[.?!](?: |$)", re.sub(r"\d\.\d", "", about))) <= 4
     sentences = re.split(r"(?<=[.?!]) ", about)
