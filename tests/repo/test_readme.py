@@ -18,7 +18,7 @@ def test_the_picture_of_readme_is_the_drawing_and_says_what_it_shows():
     assert front_page.with_picture(README) == README
     assert "Weights: " in book_face.description()
     assert "New here" not in book_face.description()
-    with pytest.raises(ValueError, match="README must show _static/attention.svg once, got 0"):
+    with pytest.raises(ValueError, match=r"README must show _static/attention\.svg once, got 0"):
         front_page.with_picture("")
 
 
