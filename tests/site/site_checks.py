@@ -152,10 +152,8 @@ def raw_latex(page: Page) -> list[str]:
     """Formulas that were not translated: a container without MathML, or LaTeX in the text."""
     problems = []
     containers = len(re.findall(r'class="(?:\w+ )?math notranslate', page.text))
-    # The formula under a drawing is MathML from the start.
-    translated = page.text.count("<math") - page.text.count('class="dr-formula"')
-    if containers != translated:
-        problems.append(f"{containers} formulas, {translated} in MathML")
+    if containers != page.text.count("<math"):
+        problems.append(f"{containers} formulas, {page.text.count('<math')} in MathML")
     for text in page.prose:
         problems += [f"raw LaTeX: {match}" for match in _LATEX.findall(text)]
     return problems
