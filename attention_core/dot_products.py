@@ -1,4 +1,4 @@
-"""What dot products say about lengths and angles: the drawings of chapter 1.
+"""Places, shadows and shares: the drawings of chapter 1, and the plane of a table of dot products.
 
 Needs matplotlib (``pip install "attention-core[plot]"``), like `plotting`, whose fonts and
 colours it uses; the rest of the package never imports this module.
@@ -128,3 +128,60 @@ def _draw_shadow(
         (f"{query} {length:.2f}", -0.28 * wide, "query"),
     ):
         ax.text(0, y, text, color=roles[role], ha="left", va="center", size=15)
+
+
+def draw_softmax(scores: Tensor, names: Sequence[str], *, minus: float = 0.0) -> Figure:
+    """Draw softmax in two steps: a bar of height e^(score - minus) for each token, and the shares.
+
+    On the left the bars stand at their scores, under the exponential; on the right they are
+    stacked, and the whole stack is 1.
+
+    Args:
+        names: one for each score
+        minus: the number that is taken off all scores first, which changes no share
+
+    Shape:
+        scores: (S,)
+
+    Raises:
+        ValueError: scores does not have one axis, or names do not fit it
+        TypeError: scores is not a floating-point tensor
+
+    >>> figure = draw_softmax(torch.tensor([1.0, 0.0]), ["a", "b"])
+    >>> [text.get_text() for text in figure.axes[1].texts]
+    ['b 0.27', 'a 0.73']
+    """
+    _checks.check_floating("scores", scores, min_dim=1)
+    if scores.shape != (len(names),):
+        raise ValueError(
+            f"scores must have shape (S,) = ({len(names)},), one for each name, got shape "
+            f"{_checks.shape(scores)}"
+        )
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(plotting.WIDTH, 3.5), gridspec_kw={"width_ratios": [3, 2]}
+    )
+    labels = plotting.readable_labels(names)
+    low, high = math.floor(float(scores.min())) - 2, math.ceil(float(scores.max()))
+    x = torch.linspace(low, high + 0.45, 99, dtype=torch.float64)
+    left.plot(x, torch.exp(x - minus), color=plotting.INK)
+    shares = torch.softmax(scores, dim=0).tolist()
+    colors = plotting.SEQUENTIAL([0.45 + 0.55 * share for share in shares])
+    for i, score in enumerate(scores.tolist()):
+        same = [j for j, other in enumerate(scores.tolist()) if other == score]
+        place = score + 0.3 * (same.index(i) - (len(same) - 1) / 2)  # ties stand side by side
+        height = math.exp(score - minus)
+        left.bar(place, height, 0.26, color=colors[i])
+        left.text(place, height / 2, labels[i], ha="center", va="center", size=16)
+    start = 0.0
+    for label, share, color in reversed(list(zip(labels, shares, colors, strict=True))):
+        right.bar(0, share, 1, start, color=color, edgecolor=plotting.PAPER, lw=3)
+        shown = f"{label} {share:.2f}"
+        right.text(0, start + share / 2, shown, ha="center", va="center", size=16)
+        start += share
+    left.set(xlabel="score", xticks=range(low, high + 1), ylim=0)
+    exponent = f"score {'−' if minus > 0 else '+'} {abs(minus):g}" if minus else "score"
+    left.set_title(f"$e^{{\\,\\mathrm{{{exponent}}}}}$", size=19)
+    right.set_title("shares of 1", size=16)
+    right.set(xlim=(-0.7, 0.7), ylim=(0, 1))
+    right.set_axis_off()
+    return figure

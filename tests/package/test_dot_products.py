@@ -1,4 +1,4 @@
-"""geometry.py: places in a plane from dot products, and drawings of shadows."""
+"""dot_products.py: places in a plane from dot products, and drawings of shadows."""
 
 import math
 
@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from attention_core import plotting
-from attention_core.geometry import draw_shadows, places_from_products
+from attention_core.dot_products import draw_shadows, draw_softmax, places_from_products
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +102,31 @@ def test_no_pairs_and_vectors_of_length_0_are_refused():
     vectors = {"a": torch.ones(2), "b": torch.zeros(2)}
     with pytest.raises(ValueError, match="vector 'b' must not be zero"):
         draw_shadows(vectors, [("a", "b")])
+
+
+def test_the_bars_of_softmax_have_the_heights_and_shares_of_the_scores():
+    scores = torch.tensor([11.0, 11.0, 10.0], dtype=torch.float64)
+    left, right = draw_softmax(scores, ["a", "b", "c"], minus=10).axes
+    heights = [bar.get_height() for bar in left.patches]
+    assert heights == pytest.approx(torch.exp(scores - 10).tolist())
+    middles = [bar.get_x() + bar.get_width() / 2 for bar in left.patches]
+    assert middles == pytest.approx([10.85, 11.15, 10.0])  # equal scores stand side by side
+    shares = torch.softmax(scores, 0).tolist()
+    assert [bar.get_height() for bar in right.patches] == pytest.approx(shares[::-1])
+    assert [text.get_text() for text in right.texts] == ["c 0.16", "b 0.42", "a 0.42"]
+    last = right.patches[-1]
+    assert last.get_y() + last.get_height() == pytest.approx(1)
+
+
+def test_what_is_taken_off_the_scores_stands_over_the_curve():
+    scores = torch.tensor([3.0, 1.0])
+    for minus, shown in ((0, "score"), (2, "score − 2"), (-1.5, "score + 1.5")):
+        title = draw_softmax(scores, ["a", "b"], minus=minus).axes[0].get_title()
+        assert f"{{{shown}}}" in title
+
+
+def test_scores_that_do_not_fit_the_names_are_refused():
+    with pytest.raises(ValueError, match=r"scores must have shape \(S,\) = \(1,\), one for each"):
+        draw_softmax(torch.ones(2), ["a"])
+    with pytest.raises(TypeError, match="scores must be a floating-point tensor"):
+        draw_softmax(torch.tensor([1, 2]), ["a", "b"])
