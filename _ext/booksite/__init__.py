@@ -6,6 +6,7 @@
                  ``rewriting`` (a search and replace that must find a match), ``assets`` (files
                  of the theme), ``describe`` (descriptions of pages) and ``scripts`` (inline)
 ``live``         live figures: their scripts, on the pages that have them
+``questions``    questions in the page: their script, on the pages that have them
 ``palette``      the role colours, from the package into formulas and stylesheet
 ``drawing``      the drawing that grows: its style in the stylesheet, its links to pages
 ``docstrings``   the docstrings of the package, as autodoc wants them
@@ -41,6 +42,7 @@ from . import (
     mathml,
     pages,
     palette,
+    questions,
     terms,
     wheel,
 )
@@ -102,6 +104,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     wheel.setup(app)
     copies.setup(app)
     live.setup(app)  # before pages, which finishes the written HTML
+    questions.setup(app)
     pages.setup(app)
     address.setup(app)  # after pages: it reads the title and description in the head
     fonts.setup(app)  # after pages: it reads the finished pages
