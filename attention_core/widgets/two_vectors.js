@@ -107,10 +107,10 @@ const build = (view) => {
     [
       "Lengths",
       [
-        scale("double k", "k", 2),
-        scale("halve k", "k", 0.5),
-        scale("double q", "q", 2),
-        scale("halve q", "q", 0.5),
+        scale("k × 2", "k", 2),
+        scale("k ÷ 2", "k", 0.5),
+        scale("q × 2", "q", 2),
+        scale("q ÷ 2", "q", 0.5),
       ],
     ],
   ];

@@ -145,7 +145,7 @@ def test_each_button_does_what_its_label_says(browser, site):
         assert numbers()["length_k"] == pytest.approx(2)
     for name in ("k", "q"):
         twice, half = (
-            root.get_by_role("button", name=f"{word} {name}") for word in ("double", "halve")
+            root.get_by_role("button", name=f"{name} {change} 2") for change in "×÷"
         )
         twice.click()
         assert numbers()[f"length_{name}"] == pytest.approx(4)
