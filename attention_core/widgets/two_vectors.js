@@ -46,8 +46,8 @@ const say = ({ dot, own, angle }) => {
   if (!tie && dot < own) return direction;
   if (tie && near(angle, 0)) return `${direction} Here the two are the same vector.`;
   return tie
-    ? `${direction} The shadow ends at the tip of q: q scores k exactly as high as itself.`
-    : `${direction} The shadow reaches beyond the tip of q: q scores k higher than itself.`;
+    ? "The shadow of k ends at the tip of q: q scores k exactly as high as itself."
+    : "The shadow of k reaches beyond the tip of q: q scores k higher than itself.";
 };
 
 const build = (view) => {
