@@ -51,7 +51,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
   if (step === 0 && symmetric) {
     const turned = !near(W_q[0][1], 0) || !near(W_q[1][0], 0);
     return turned
-      ? "Query and key are turned alike, so no score has moved: only the angle between the two counts."
+      ? "Query and key are turned alike. The angle between the two is what it was, and each stall still listens most to itself."
       : `${both}: the scores are symmetric, and each stall listens most to itself.`;
   }
   if (step === 0)
@@ -70,7 +70,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
     const heard = `stall ${i + 1} hears ${decimals(answers[i], 2)} for a price of ${wanted[i]}`;
     if (worst[i] < 0.2) {
       return keyTurned
-        ? `Solved, with the key turned, too: ${heard}. Only the angle between query and key counts.`
+        ? `Solved, with the key turned, too: ${heard}. Turning both by the same angle moves no score.`
         : `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`;
     }
     const cure =

@@ -55,6 +55,7 @@ EXEMPT = [
     re.compile(r"</?[a-z][^<>]*>"),
     re.compile(r"^\s*\d+[.)]\s", re.MULTILINE),  # the mark of a numbered list
     re.compile(r"§\s?\d+(?:\.\d+)*"),
+    re.compile(r"\bversion \d+(?:\.\d+)+"),
     re.compile(
         r"\b(?:sections?|chapters?|exercises?|equations?|eqs?\.|figures?|tables?|appendix)\s"
         r"\(?\d+(?:\.\d+)*\)?(?:(?:, | and | to |–)\(?\d+(?:\.\d+)*\)?)*",

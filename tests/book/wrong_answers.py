@@ -333,6 +333,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "only the base is right": "[base[1], 37_000]",
             "only the big one is right": "[37_000, big[1]]",
             "the lower ends of the rounding": "[base[0], big[0]]",
+            "without attention's biases": "[base[1] + 72, big[1] + 72]",
             "decoder layers counted as encoder layers": (
                 "[(65e6 - 12 * (12 * 512**2 + 13 * 512)) / 512,"
                 " (213e6 - 12 * (12 * 1024**2 + 13 * 1024)) / 1024]"
