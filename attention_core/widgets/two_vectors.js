@@ -115,7 +115,7 @@ const build = (view) => {
     ],
   ];
   return [
-    make("p.live-lead", {}, "Drag the tips of the arrows, or move them with the arrow keys."),
+    make("p.live-lead", {}, "Drag the tips of the arrows (by keyboard: arrow keys). Each square is 1 wide."),
     make("div.live-columns", {}, plane.svg, facts),
     make(
       "div.live-presses",
