@@ -20,7 +20,7 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # Explained and used in no chapter: tools around the book, types for annotations, and
 # colours. A name that a chapter should show does not belong here.
 OUTSIDE = """
-published.load_table published.tables cache.LayerCache cache.Pair
+published.tables cache.LayerCache cache.Pair
 decoding.Translator training.Batches functional.AttentionFunction
 layers.FeedForwardFactory
 load_checkpoint save_checkpoint load_training save_training
@@ -36,7 +36,7 @@ distributed.sharing.difference distributed.sharing.report distributed.sharing.ma
 distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
 drawing.show drawing.svg drawing.description
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
-questions.number questions.choice questions.cells questions.Question
+questions.Question
 """
 
 # Functions that modules of the package share among themselves; readers have no use for them.
