@@ -24,7 +24,8 @@ COUNTED = (
     "On every change {cells} cells are run again, and all that they show is compared: "
     "{numbers} printed numbers, {tensors} whole tensors among them, {pictures} pictures, and the "
     "tables of {figures} figures that move. Chapter 12 plants in the package {planted} published "
-    "mistakes: for each, tests must fail; general laws find {found_of_planted}."
+    "mistakes, one at a time: each time, tests must fail. General laws alone find "
+    "{found_of_planted}; a new mistake may still escape them."
 )
 
 
