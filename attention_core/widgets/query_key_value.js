@@ -8,7 +8,8 @@ import { wholeNumber } from "./shared/whole.js";
 
 const numbers = ({ market, W_q, W_k, W_v }) => {
   const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => matmul(market, matrix));
-  const scores = matmul(queries, transpose(keys));
+  const width = Math.sqrt(2);
+  const scores = matmul(queries, transpose(keys)).map((row) => row.map((score) => score / width));
   const weights = scores.map(softmax);
   const answers = matmul(weights, values).map(([answer]) => answer);
   const wanted = market.map((_, i) => market[(i + 1) % market.length][2]);
@@ -29,6 +30,7 @@ const numbers = ({ market, W_q, W_k, W_v }) => {
 };
 
 const PARTS = ["right", "up", "price"];
+const GOODS = ["tea", "rice", "salt", "oil"];
 const chosen = (W_v) => [0, 1, 2].find((i) => W_v.every(([x], j) => x === (i === j ? 1 : 0)));
 
 const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
@@ -142,7 +144,7 @@ const build = (view) => {
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, `${stall} `, place(i)),
+      make("th", { scope: "row" }, `${stall} ${GOODS[i]}`, make("br"), place(i)),
       stalls.map((_, j) =>
         shadedCell(view, {
           path: `weights.${i}.${j}`,

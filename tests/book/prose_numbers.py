@@ -61,7 +61,7 @@ EXEMPT = [
         r"\(?\d+(?:\.\d+)*\)?(?:(?:, | and | to |–)\(?\d+(?:\.\d+)*\)?)*",
         re.IGNORECASE,
     ),
-    re.compile(r"\bet al\.,? \(?(?:19|20)\d\d\)?"),
+    re.compile(r"\b(?:et al\.,?|and colleagues) \(?(?:19|20)\d\d\)?"),
 ]
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 POWER_OF_TEN = re.compile(r"(\d(?:\.\d+)?)\s?(?:\\cdot|\\times|×|·)\s?10\^\{?([-−]?\d+)\}?")

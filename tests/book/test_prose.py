@@ -168,6 +168,7 @@ def test_a_stated_table_is_in_the_code_or_printed(formula, found):
         "See §3.2.1, Eq. 12, chapters 10 and 12, Exercise 12, {cite}`vaswani2017`.",
         "Since version 2.5 of torch, and since version 0.10.2.",
         "See [Vaswani et al. 2017](https://example.org/1706.03762) or Bahdanau et al. (2015).",
+        "Cheng and colleagues (2016) let a reader look back.",
         "```{literalinclude} ../attention_core/functional.py\n:lines: 10-25\n```",
         '<span style="width: 37px">wide</span> `float64` `12_bug_museum` 5 cats',
         "10. a numbered list\n",

@@ -59,6 +59,7 @@ def test_both_languages_read_the_same_numbers(ask):
     rng = random.Random(17)
     texts = [(written(rng, rng.uniform(-2000, 2000)), rng.choice(UNITS)) for _ in range(4000)]
     texts += [(garbage(rng), rng.choice(UNITS)) for _ in range(8000)]
+    texts += [(text, "") for text in ("1 0000", "12 3456", "1 234 567", "1 23", "0 000", "1 000.5")]
     texts += [(f"1{chr(code)}", "") for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     read = [read_number(*text) for text in texts]
     assert ask(texts=texts)["read"] == read
@@ -89,6 +90,9 @@ def number_cases(rng: random.Random):
             yield state, [written(rng, near)]
         yield state, [repr(base + rng.choice([-1, 1]) * state["tolerance"])]  # on the edge
     yield state, [garbage(rng)]
+    # As far from one hint as from the other: the first replies.
+    state = state_of(number("?", 0, tolerance=1, hints={3: "One.", 5: "Other."}))
+    yield from ((state, [text]) for text in ("4", "4.5", "3.5"))
 
 
 def choice_cases(rng: random.Random):
