@@ -144,9 +144,7 @@ def test_each_button_does_what_its_label_says(browser, site):
         assert numbers()["angle"] == pytest.approx(angle, abs=1e-6)
         assert numbers()["length_k"] == pytest.approx(2)
     for name in ("k", "q"):
-        twice, half = (
-            root.get_by_role("button", name=f"{name} {change} 2") for change in "×÷"
-        )
+        twice, half = (root.get_by_role("button", name=f"{name} {change} 2") for change in "×÷")
         twice.click()
         assert numbers()[f"length_{name}"] == pytest.approx(4)
         assert twice.is_disabled()  # twice 4 would leave the plane

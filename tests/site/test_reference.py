@@ -36,7 +36,7 @@ distributed.sharing.difference distributed.sharing.report distributed.sharing.ma
 distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
 drawing.show drawing.svg drawing.description
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
-questions.Question
+questions.number questions.choice questions.cells questions.Question
 """
 
 # Functions that modules of the package share among themselves; readers have no use for them.
