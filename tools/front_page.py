@@ -24,7 +24,8 @@ COUNTED = (
     "On every change {cells} cells are run again, and all that they show is compared: "
     "{numbers} printed numbers, {tensors} whole tensors among them, {pictures} pictures, and the "
     "tables of {figures} figures that move. Chapter 12 plants in the package {planted} published "
-    "mistakes: for each, tests must fail; general laws find {found_of_planted}."
+    "mistakes, one at a time: each time, tests must fail. General laws alone find "
+    "{found_of_planted}; a new mistake may still escape them."
 )
 
 
@@ -44,8 +45,22 @@ def with_counts(readme: str) -> str:
     return text
 
 
+def with_picture(readme: str) -> str:
+    """Return README with the description of its picture.
+
+    Raises:
+        ValueError: README does not show the picture exactly once
+    """
+    name = f"_static/{book_face.PICTURE.name}"
+    said = f"![{book_face.description()}]({name})"
+    text, times = re.subn(rf"!\[[^\]]*\]\({re.escape(name)}\)", lambda _: said, readme)
+    if times != 1:
+        raise ValueError(f"README must show {name} once, got {times}")
+    return text
+
+
 if __name__ == "__main__":
     book_face.write()
     FIGURE.write_text(figure(), encoding="utf-8", newline="\n")
-    text = with_counts(README.read_text(encoding="utf-8"))
+    text = with_picture(with_counts(README.read_text(encoding="utf-8")))
     README.write_text(text, encoding="utf-8", newline="\n")

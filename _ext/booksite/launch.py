@@ -1,4 +1,4 @@
-"""Add buttons that open a chapter on Binder and in Colab.
+"""Add buttons that open a chapter on Binder and in Colab, and links to the repository.
 
 The URL of the repository comes from the environment of the CI or from the git remote. A
 button appears only if git tracks the notebook that it opens. Colab needs notebooks that can
@@ -14,6 +14,9 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxRole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,10 +107,23 @@ def imprint(found: Repository | None) -> str:
     )
 
 
+class RepositoryRole(SphinxRole):
+    """Make its text a link to the repository, if that is known."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        name = self.config.booksite_repository
+        if not name:
+            return [nodes.Text(self.text)], []
+        address = f"https://github.com/{name}#readme"
+        return [nodes.reference("", self.text, refuri=address)], []
+
+
 def _find(app: Sphinx, config: Config) -> None:
     root = Path(app.srcdir)
+    found = repository(root, os.environ)
     config.booksite_launch = links(root, os.environ)
-    config.html_theme_options["extra_footer"] = imprint(repository(root, os.environ))
+    config.booksite_repository = found.name if found else ""
+    config.html_theme_options["extra_footer"] = imprint(found)
 
 
 def _buttons(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) -> None:
@@ -129,5 +145,7 @@ def _buttons(app: Sphinx, page: str, _t: str, context: dict[str, Any], _d: Any) 
 
 def setup(app: Sphinx) -> None:
     app.add_config_value("booksite_launch", {}, "html")
+    app.add_config_value("booksite_repository", "", "env")
+    app.add_role("repository", RepositoryRole())
     app.connect("config-inited", _find)
     app.connect("html-page-context", _buttons, priority=510)  # after the theme's buttons

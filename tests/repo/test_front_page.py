@@ -38,7 +38,25 @@ def test_each_arrow_leads_from_bark_alone_to_its_place_in_the_sentence():
     wanted = [dots[0] + scale * (move.closer_to_tree - alone) for move in moves]
     assert ends == pytest.approx(wanted, abs=0.15)
     said = ["".join(text.itertext()) for text in svg.iter("text")]
-    assert [move.sentence for move in moves] == said[2:6]
+    assert [move.sentence for move in moves] == said[3:11:2]
+    numbers = [f"{move.closer_to_tree:.2f}".replace("-", "−") for move in moves]
+    assert numbers == said[4:11:2]
+
+
+def test_a_grey_mark_shows_the_plain_mean_of_each_sentence():
+    svg = ElementTree.fromstring(front_figure.figure())
+    alone, moves = front_figure.moves()
+    (dot,) = {float(dot.get("cx")) for dot in svg.iter("circle")}
+    *marks, _legend = [path.get("d") for path in svg.iter("path") if path.get("class") == "mean"]
+    places = [float(re.match(r"M([\d.]+) ", mark)[1]) for mark in marks]
+    scale = (max(places) - dot) / (max(move.plain_mean for move in moves) - alone)
+    wanted = [dot + scale * (move.plain_mean - alone) for move in moves]
+    assert places == pytest.approx(wanted, abs=0.15)
+
+
+def test_the_plain_mean_puts_bark_on_the_same_sides_as_the_page_says():
+    _, moves = front_figure.moves()
+    assert all(move.plain_mean * move.closer_to_tree > 0 for move in moves)
 
 
 def test_in_each_pair_one_word_differs_and_puts_bark_on_another_side():
