@@ -1,11 +1,13 @@
 """Checks of the book's exercises: they answer in sentences and accept right answers only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 
 def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -47,6 +49,34 @@ def checker(check: Callable[[Any], str]) -> Callable[[Any], str]:
         return f"Not right: {problem}." if problem and verdict.startswith("Right") else verdict
 
     return reply
+
+
+@contextmanager
+def torch_calls() -> Iterator[set[str]]:
+    """Collect the names of the torch functions that the block calls.
+
+    A check that asks for a calculation can so refuse a function of torch that does it alone.
+
+    >>> with torch_calls() as names:
+    ...     shares = torch.nn.functional.softmax(torch.ones(3), dim=0)
+    >>> "softmax" in names
+    True
+    """
+    listener = _Listener()
+    with listener:
+        yield listener.names
+
+
+class _Listener(TorchFunctionMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.names.add(func.__name__)
+        return func(*args, **(kwargs or {}))
 
 
 def _is_function(answer: Any) -> bool:

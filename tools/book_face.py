@@ -52,6 +52,12 @@ def picture() -> str:
     return drawing.svg(4, lit="all")
 
 
+def description() -> str:
+    """Return what the picture shows, in words: nothing in it is new or known."""
+    about = drawing.description(4)
+    return about[about.index("Data flow") : about.index(" New here:")]
+
+
 def favicon() -> str:
     """Return the icon: the weights of chapter 1, queries on the left, keys above."""
     x = torch.tensor([[1, 2, 1, 2, 1], [1, 1, 3, 2, 1], [3, 1, 2, 1, 1]], dtype=torch.float64)

@@ -45,8 +45,22 @@ def with_counts(readme: str) -> str:
     return text
 
 
+def with_picture(readme: str) -> str:
+    """Return README with the description of its picture.
+
+    Raises:
+        ValueError: README does not show the picture exactly once
+    """
+    name = f"_static/{book_face.PICTURE.name}"
+    said = f"![{book_face.description()}]({name})"
+    text, times = re.subn(rf"!\[[^\]]*\]\({re.escape(name)}\)", lambda _: said, readme)
+    if times != 1:
+        raise ValueError(f"README must show {name} once, got {times}")
+    return text
+
+
 if __name__ == "__main__":
     book_face.write()
     FIGURE.write_text(figure(), encoding="utf-8", newline="\n")
-    text = with_counts(README.read_text(encoding="utf-8"))
+    text = with_picture(with_counts(README.read_text(encoding="utf-8")))
     README.write_text(text, encoding="utf-8", newline="\n")

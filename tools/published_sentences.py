@@ -30,6 +30,47 @@ BARK = {
     ],
 }
 FOX = "The bark of the fox was loud."  # ends on the wrong side
+SWAP = "That bark came from the {}."
+ANIMALS = [
+    "wolf",
+    "fox",
+    "cat",
+    "bear",
+    "lion",
+    "tiger",
+    "horse",
+    "cow",
+    "sheep",
+    "pig",
+    "goat",
+    "deer",
+    "rabbit",
+    "mouse",
+    "rat",
+    "elephant",
+    "monkey",
+    "bird",
+    "hound",
+]
+TREES = [
+    "oak",
+    "pine",
+    "birch",
+    "beech",
+    "elm",
+    "ash",
+    "maple",
+    "cedar",
+    "willow",
+    "fir",
+    "cypress",
+    "palm",
+    "apple",
+    "cherry",
+    "walnut",
+    "olive",
+    "spruce",
+]
 
 # Chapter 2: five uses of one.
 ONE = {

@@ -81,6 +81,17 @@ def bark_table(
             tokens = words.tokens(text)[1:-2]
             row = {"sense": sense, "tokens": tokens, **cosines(step)}
             rows.append(row | cosines(even, ("even_dog", "even_tree")))
+
+    alone = vectors[words.number["bark"]]
+
+    def swapped(names: list[str]) -> list[int]:
+        """Count the names, and with how many bark ends above 0, and above bark alone."""
+        texts = [given.SWAP.format(name) for name in names]
+        ends = [_mixtures(trained, vectors, text, "bark")[0] for text in texts]
+        leans = F.cosine_similarity(torch.stack([alone, *ends])[:, None], axes, dim=-1)
+        start, *heights = (leans[:, 0] - leans[:, 1]).tolist()
+        return [len(names), sum(h > 0 for h in heights), sum(h > start for h in heights)]
+
     return {
         "chapters": [2],
         "what": (
@@ -89,12 +100,15 @@ def bark_table(
             "words, each of length 1; and that of the plain mean of the sentence. Then 96 other "
             "sentences, twelve words with two senses: for how many the nearest mean of the other "
             "sentences is that of the own sense, for this step, for the plain mean, and after 0 to "
-            "6 layers."
+            "6 layers. animals, trees: how many in “that bark came from the …”, with how many dog "
+            "minus tree is above 0, and above bark alone."
         ),
         "from": "MiniLM",
-        "alone": cosines(vectors[words.number["bark"]]),
+        "alone": cosines(alone),
         "sentences": rows,
         "fox": cosines(_mixtures(trained, vectors, given.FOX, "bark")[0]),
+        "animals": swapped(given.ANIMALS),
+        "trees": swapped(given.TREES),
         "senses_right": _senses_right(trained, untrained, vectors),
     }
 
@@ -123,9 +137,9 @@ def _right(rows: Tensor, labels: Tensor) -> list[int]:
     return [int(n) for n in found]
 
 
-def _states(encoder: Encoder, texts: list[str], word: str) -> Tensor:
-    """Return the word's states in each text. Shape: (7, number of texts, 384)."""
-    return torch.stack([encoder.states(t)[:, encoder.place(t, word)] for t in texts], 1)
+def _states(encoder: Encoder, texts: list[str], word: str, after: int = 0) -> Tensor:
+    """Return the states of the word, or of a piece after it. Shape: (7, number of texts, 384)."""
+    return torch.stack([encoder.states(t)[:, encoder.place(t, word) + after] for t in texts], 1)
 
 
 def _senses_right(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str, Any]:
@@ -172,7 +186,8 @@ def one_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str
             "The word one: 30 sentences, five uses. Its cosine in the sentence of the journey with "
             "the mean of each use, after 0 to 6 layers, of the untrained machine after 6, and of "
             "softmax(X·Xᵀ)X from static vectors; and for how many of the 30 the nearest mean of "
-            "the others is that of its own use, with the plain mean as one more control."
+            "the others is that of its own use, with two more controls: the plain mean, and the "
+            "piece after one."
         ),
         "from": "MiniLM",
         "uses": list(given.ONE),
@@ -185,6 +200,7 @@ def one_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str
         "static_cosine": rounded(cosines(mixed, mixture)[0]),
         "right_of_30": _right(ours, labels),
         "untrained_right_of_30": _right(control, labels),
+        "next_right_of_30": _right(_states(trained, texts, "one", 1), labels),
         "static_mixture_right_of_30": step,
         "static_mean_right_of_30": even,
     }

@@ -1,4 +1,4 @@
-"""Questions in the page: their script and stylesheet, on the pages that have them."""
+"""Questions in the page: their style in ``book.css``, their script where there are any."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from .rewriting import replace
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+SOURCE = Path(__file__).parents[2] / "attention_core" / "widgets" / "question.css"
+PLACE = "/* questions.py inserts the style of questions here. */"  # in book.css
 FOLDER = "questions"
 _SIGN = "data-question="
 
 
+def css() -> str:
+    """Return the style of questions."""
+    return SOURCE.read_text(encoding="utf-8")
+
+
 def add_scripts(site: Path, sources: Path) -> None:
-    """Write the script and the stylesheet, and load them on each page that has a question."""
+    """Write the script, and load it on each page that has a question."""
     static = site / "_static" / FOLDER
     tagged = {}
     for path in site.rglob("*.html"):
         if "_static" in path.parts or _SIGN not in (page := path.read_text(encoding="utf-8")):
             continue
         up = "../" * (len(path.relative_to(site).parts) - 1)
-        tags = (
-            f'  <link rel="stylesheet" href="{up}_static/{FOLDER}/question.css" />\n'
-            f'    <script defer src="{up}_static/{FOLDER}/question.js"></script>\n  </head>'
-        )
+        tags = f'  <script defer src="{up}_static/{FOLDER}/question.js"></script>\n  </head>'
         if f"{FOLDER}/question.js" not in page:
             page = replace(page, "</head>", tags, "load the script of questions")
         tagged[path] = page
@@ -35,8 +39,6 @@ def add_scripts(site: Path, sources: Path) -> None:
     static.mkdir(exist_ok=True)
     script = bundler(sources).page_script([], sources / "question.js")
     (static / "question.js").write_text(script, encoding="utf-8")
-    style = (sources / "question.css").read_text(encoding="utf-8")
-    (static / "question.css").write_text(style, encoding="utf-8")
     for path, page in tagged.items():
         path.write_text(page, encoding="utf-8")
 

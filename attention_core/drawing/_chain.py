@@ -18,8 +18,8 @@ def draw_chain(pen: Pen, scene: Scene) -> float:
     with pen.part("tokens"):
         for x, word in zip(lanes, words, strict=True):
             pen.text(x, 12, word, "word bold")
-            pen.strip(x - 9, 24, d, "", 18, _CELL)
             pen.line((x, 25 + high), (x, table - 2))
+        pen.columns(lanes, 24, d, 18, _CELL)
         pen.noun(_RIGHT, 24 + high / 2, math_text("X"), f"({n}, {d})", "start")
     with pen.part("states"):
         middle = state + high / 2

@@ -103,7 +103,11 @@ def figure(chapter: int) -> str:
     about = CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(scene.about))
     about = re.sub(r"\*(\w+)\*", r"<em>\1</em>", about)
     formula = FORMULAS.get(chapter, "")
-    formula = f'<p class="dr-formula"><span class="math">{formula}</span></p>' if formula else ""
+    formula = (
+        f'<p class="dr-formula"><span class="math notranslate">{formula}</span></p>'
+        if formula
+        else ""
+    )
     # Without its style the drawing would be a heap of words. Where a front end drops the style,
     # as JupyterLab does for notebooks of others, the drawing stays hidden and the note is seen.
     drawn = _svg(scene, f"drawing-{chapter}")

@@ -15,7 +15,7 @@ def draw_heads(pen: Pen, scene: Scene) -> float:
     with pen.part("tokens"):
         for x, word in zip(lanes, scene.tokens, strict=True):
             pen.text(x, 12, word, "word bold")
-            pen.strip(x - 9, 24, scene.width, "", 18, ch)
+        pen.columns(lanes, 24, scene.width, 18, ch)
         pen.noun(lanes[-1] + 20, 24 + high / 2, math_text("X"), shape, "start")
     y = 26 + high
     top = y + 54
@@ -61,7 +61,7 @@ def draw_heads(pen: Pen, scene: Scene) -> float:
         pen.down(middle, y + 2, y + 50, math_text("W^O"), 40)
         pen.verb(middle + 46, y + 24, "project")
         for x, word in zip(lanes, scene.tokens, strict=True):
-            pen.strip(x - 9, y + 52, scene.width, "", 18, ch)
             pen.text(x, y + 52 + high + 13, word, "word")
+        pen.columns(lanes, y + 52, scene.width, 18, ch)
         pen.noun(middle + 46, y + 52 + high / 2, "output", shape, "start")
     return y + 52 + high + 26

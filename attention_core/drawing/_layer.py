@@ -40,7 +40,7 @@ class _Layer:
         with self.pen.part(part):
             for x, word in zip(self.lanes, self.scene.tokens, strict=True):
                 self.pen.text(x, words, word, "word bold" if bold else "word")
-                self.pen.strip(x - 9, y, self.scene.width, "", 18, _CELL)
+            self.pen.columns(self.lanes, y, self.scene.width, 18, _CELL)
             self.pen.noun(self.right, y + self.high / 2, name, self.shape, "start")
 
     def bring(self, y: float, *start: Point) -> None:
@@ -92,8 +92,8 @@ class _Layer:
                     pen.weights(self.middle - 52 + 62 * i, box + 29, rows, 14, 12)
             else:
                 n = len(self.lanes)
-                for j in range(n):
-                    pen.feed(self.middle + 44 * (j - (n - 1) / 2), box + 28, 32, 32)
+                places = [self.middle + 44 * (j - (n - 1) / 2) for j in range(n)]
+                pen.feed(places, box + 28, 32, 32)
             pen.text(self.middle, box + tall - 12, note, "shape")
             way = [(self.middle, box + tall), (self.middle, add)]
             if self.whole:

@@ -68,8 +68,7 @@ class _Machine:
         pen, lanes, y = self.pen, self.enc.lanes, self.enc.end + 26
         with pen.part("memory"):
             pen.lines(lanes, self.enc.end, y - 15)
-            for x in lanes:
-                pen.strip(x - 5.5, y - 15, 4, "", 11, 7.5)
+            pen.columns(lanes, y - 15, 4, 11, 7.5)
             pen.noun(lanes[0] - 11, y, "memory", f"({self.S}, {self.scene.width})", "end")
             for role, gap, off, x in (("k", 157.5, -6.0, 164.0), ("v", 163.5, 6.0, 168.0)):
                 way = [(lanes[-1] + 8, y + off), (gap, y + off), (gap, heart + off)]
@@ -110,7 +109,7 @@ class _Machine:
         pen = self.pen
         with pen.part("key"):
             pen.weights(4, y - 12, pattern(3, 3), 8, 8)
-            pen.feed(16, y + 17, 24, 22)
+            pen.feed([16], y + 17, 24, 22)
             pen.plus([16], y + 56, 6)
             pen.norm([16], y + 82, 18, 8)
             names = ("mixes tokens", "each token alone", "add", "norm")
@@ -174,7 +173,7 @@ class _Stack:
             for j, (x, word) in enumerate(zip(lanes, words, strict=True)):
                 high = 14 * (j % 2) if max(map(len, words)) > 1 else 0
                 pen.text(x, 26 - high, word, "verb" if len(word) == 1 else "num")
-                pen.strip(x - 5.5, 38, 4, "", 11, 7.5)
+            pen.columns(lanes, 38, 4, 11, 7.5)
             pen.noun(lanes[0] - 11, 52, "tokens", f"({len(words)}, {width})", "end")
             pen.lines(lanes, 68, 81)
         with pen.part("positions"):
@@ -207,8 +206,8 @@ class _Stack:
             if rows:
                 pen.weights(mid - 4 * len(rows[0]), low - 8 * len(rows), rows, 8, 8)
             else:
-                for j in range(len(lanes)):
-                    pen.feed(mid + 11 * (j - (len(lanes) - 1) / 2), low - 21, 9, 20)
+                places = [mid + 11 * (j - (len(lanes) - 1) / 2) for j in range(len(lanes))]
+                pen.feed(places, low - 21, 9, 20)
             self.bring(add, (mid, box + tall), (mid, add))
             pen.lines(lanes, add + 5, add + 12)
             pen.norm(lanes, add + 15, 10, 7)

@@ -143,12 +143,16 @@ class Pen:
         marks = (path("M", x, y - r, *turn, 2 * r, *turn, -2 * r, "z") for x in xs)
         self.tag("path", "tip", d="".join(marks))
 
-    def feed(self, x: float, y: float, w: float, h: float) -> None:
-        """Draw a feed-forward layer for one token: from narrow to wide and back."""
-        s, t = w * 0.16, w / 2
-        wide, half = t - s, h / 2
-        way = ("M", x - s, y, "h", 2 * s, "l", wide, half, -wide, half)
-        self.path("edge fill", *way, "h", -2 * s, "l", -wide, -half, "z")
+    def feed(self, xs: Row, y: float, w: float, h: float) -> None:
+        """Draw a feed-forward layer for each token alone: from narrow to wide and back."""
+        s, half = w * 0.16, h / 2
+        side = w / 2 - s
+        shapes = (
+            path("M", x - s, y, "h", 2 * s, "l", side, half, -side, half)
+            + path("h", -2 * s, "l", -side, -half, "z")
+            for x in xs
+        )
+        self.tag("path", "edge fill", d="".join(shapes))
 
     # numbers
 
@@ -169,6 +173,19 @@ class Pen:
             for i, cell in enumerate(cells):
                 shown = number(cell, decimals, tight=self.tight)
                 self.text(x + dx * i + w / 2, y + dy * i + h / 2, shown, "num")
+
+    def columns(self, xs: Row, y: float, n: int, w: float, h: float) -> None:
+        """Draw a column of n empty cells in the middle of each lane."""
+        r, high = 3.0, n * h
+        rules, frames = "", ""
+        for x in xs:
+            left, flat, tall = x - w / 2, w - 2 * r, high - 2 * r
+            rules += "".join(path("M", left, y + h * i, "h", w) for i in range(1, n))
+            frames += path("M", left + r, y, "h", flat, "a", r, r, 0, 0, 1, r, r, "v", tall)
+            frames += path("a", r, r, 0, 0, 1, -r, r, "h", -flat, "a", r, r, 0, 0, 1, -r, -r)
+            frames += path("v", -tall, "a", r, r, 0, 0, 1, r, -r, "z")
+        self.tag("path", "rule", d=rules)
+        self.tag("path", "edge fill", d=frames)
 
     def table(
         self, x: float, y: float, rows: Table, role: str, w: float, h: float, focus: int
@@ -194,14 +211,16 @@ class Pen:
 
     def weights(self, x: float, y: float, rows: Table, w: float, h: float) -> None:
         """Draw an attention seen from afar: its weights; weights of 0 are left out."""
-        d = ""
+        cells: dict[str, str] = {}  # those of the same shade are one path
         for i, row in enumerate(rows):
             for j, v in enumerate(row):
                 if v > 0:
-                    at = (x + w * j, y + h * i)
-                    self.rect("fill w", *at, w, h, shade=0.06 + 0.62 * v / max(row))
-                    d += path("M", *at, "h", w, "v", h, "h", -w, "z")
-        self.tag("path", "rule w", d=d)
+                    shade = short(0.06 + 0.62 * v / max(row))
+                    cell = path("M", x + w * j, y + h * i, "h", w, "v", h, "h", -w, "z")
+                    cells[shade] = cells.get(shade, "") + cell
+        for shade, d in cells.items():
+            self.tag("path", "fill w", style=f"--o:{shade}", d=d)
+        self.tag("path", "rule w", d="".join(cells.values()))
 
     # words
 

@@ -30,8 +30,8 @@ def draw_encoder(pen: Pen, scene: Scene) -> float:
         pen.text(_MIDDLE, box + 143, "12 heads in each layer")
     box = stack.sublayer("feed-forward", "feed-forward", 62, "feed-forward")
     with pen.part("feed-forward"):
-        for j in range(n):
-            pen.feed(_MIDDLE + 17 * (j - (n - 1) / 2), box + 28, 14, 24)
+        places = [_MIDDLE + 17 * (j - (n - 1) / 2) for j in range(n)]
+        pen.feed(places, box + 28, 14, 24)
     stack.close(scene.layers)
     y, last = stack.y + 28, stack.lanes[-1]
     with pen.part("tokens"):
@@ -40,7 +40,7 @@ def draw_encoder(pen: Pen, scene: Scene) -> float:
         pen.line((last, y), (_MIDDLE + 74, y), tip=False)
         pen.chip(_MIDDLE + 47, y, "mean", 52)
         pen.line((_MIDDLE + 20, y), (_MIDDLE + 1, y))
-        pen.strip(_MIDDLE - 16, y - 22, 4, "", 14, 11)
+        pen.columns([_MIDDLE - 9], y - 22, 4, 14, 11)
         pen.noun(_MIDDLE - 24, y, "sentence", f"({scene.width})", "end")
     return y + 28
 
@@ -128,8 +128,7 @@ class _Stack:
 
     def tokens(self, y: float, part: str, shape: str) -> None:
         with self.pen.part("tokens"):
-            for x in self.lanes:
-                self.pen.strip(x - 5.5, y, 4, "", 11, 7.5)
+            self.pen.columns(self.lanes, y, 4, 11, 7.5)
         with self.pen.part(part):
             self.pen.noun(self.lanes[0] - 14, y + 15, "tokens", shape, "end")
         self.y = y + 31

@@ -24,7 +24,7 @@ const numbers = ({ q, k }) => {
     length_k: lengthK,
     cosine: pointing ? Math.max(-1, Math.min(1, dot / (lengthQ * lengthK))) : NaN,
     angle: pointing ? (Math.atan2(across, dot) * 180) / Math.PI : NaN,
-    projection: lengthK ? dot / lengthK : NaN,
+    projection: lengthQ ? dot / lengthQ : NaN,
   };
 };
 
@@ -38,59 +38,54 @@ const say = ({ dot, own, angle }) => {
     : near(angle, 180)
       ? "Opposite directions: the cosine is −1, and the dot product is as low as these lengths allow."
       : near(angle, 90)
-        ? "A right angle: q throws no shadow on k. The dot product is 0, however long the two are."
+        ? "A right angle: k casts no shadow on q. The dot product is 0, however long the two are."
         : dot > 0
-          ? "The angle is acute: q's shadow falls along k, and the dot product is positive."
-          : "The angle is obtuse: q's shadow falls backwards, and the dot product is negative.";
-  const rival = near(dot, own)
-    ? " q scores k exactly as high as itself"
-    : dot > own
-      ? " q scores k even higher than itself"
-      : "";
-  if (!rival) return direction;
-  return near(angle, 0) && near(dot, own)
-    ? `${direction} Here the two are the same vector.`
-    : `${direction}${rival}: that is the work of k's length.`;
+          ? "The angle is acute: k's shadow falls along q, and the dot product is positive."
+          : "The angle is obtuse: k's shadow falls backwards, and the dot product is negative.";
+  const tie = near(dot, own);
+  if (!tie && dot < own) return direction;
+  if (tie && near(angle, 0)) return `${direction} Here the two are the same vector.`;
+  return tie
+    ? "The shadow of k ends at the tip of q: q scores k exactly as high as itself."
+    : "The shadow of k reaches beyond the tip of q: q scores k higher than itself.";
 };
 
 const build = (view) => {
   const reach = 4;
   const plane = vectorPlane({ reach, label: "Two vectors in the plane" });
-  const foot = (n) => {
-    const squared = dotProduct(n.k, n.k);
-    return squared ? n.k.map((x) => (x * n.dot) / squared) : null;
-  };
+  const foot = (n) => (n.own ? n.q.map((x) => (x * n.dot) / n.own) : null);
   planeLine(view, plane, "shadow", (n) => {
     const end = foot(n);
     return end && [[0, 0], end];
   });
   planeLine(view, plane, "drop", (n) => {
     const end = foot(n);
-    return end && [n.q, end];
+    return end && [n.k, end];
   });
   vectorHandle(view, plane, "k", { role: "key", name: "k" });
   vectorHandle(view, plane, "q", { role: "query", name: "q" });
   const facts = factTable(view, [
-    ["length of q", "length_q", { role: "query" }],
+    ["length of k", "length_k", { role: "key" }],
     [["× cosine of ", liveNumber(view, "angle", { digits: 2 }), "°"], "cosine"],
-    ["= shadow of q on k", "projection"],
-    ["× length of k", "length_k", { role: "key" }],
+    ["= shadow of k on q", "projection"],
+    ["× length of q", "length_q", { role: "query" }],
     ["= dot product", "dot", { role: "scores" }],
     ["q with itself", "own", { role: "scores" }],
   ]);
   facts.classList.add("live-sum");
 
   // Buttons that change a direction and keep the length, or the reverse.
-  const fits = (vector) => vector.every((x) => Math.abs(x) <= reach);
   const turned =
     (cosine, sine) =>
     ({ q, k }) => {
-      const [x, y] = k.map((value) => value / vectorLength(k));
+      const [x, y] = q.map((value) => value / vectorLength(q));
       const to = [x * cosine - y * sine, x * sine + y * cosine];
       const longest = reach / Math.max(...to.map(Math.abs)); // the tip must stay in the plane
-      return to.map((value) => value * Math.min(vectorLength(q), longest));
+      return to.map((value) => value * Math.min(vectorLength(k), longest));
     };
   const pointing = ({ q, k }) => vectorLength(q) > 0 && vectorLength(k) > 0;
+  const scaled = (key, factor) => (state) => state[key].map((x) => x * factor);
+  const fits = (vector) => vector.every((x) => Math.abs(x) <= reach) && vectorLength(vector) > 0.1;
   const press = (label, name, key, change, possible) => {
     const button = makeButton(label, () => view.set(key, change(view.state())));
     button.dataset.control = name;
@@ -99,38 +94,28 @@ const build = (view) => {
     });
     return button;
   };
-  const longer =
-    (factor) =>
-    ({ k }) =>
-      k.map((x) => x * factor);
-  /** @typedef {(state: { q: number[], k: number[] }) => number[]} Change */
-  /** @typedef {(state: { q: number[], k: number[] }) => boolean} Test */
-  /** @type {[string, [string, string, string, Change, Test][]][]} */
+  const turn = (label, cosine, sine) => {
+    const to = turned(cosine, sine);
+    return press(label, "turn", "k", to, pointing);
+  };
+  const scale = (label, key, factor) => {
+    const to = scaled(key, factor);
+    return press(label, "length", key, to, (state) => fits(to(state)));
+  };
   const groups = [
+    ["Turn k", [turn("along q", 1, 0), turn("across q", 0, 1), turn("against q", -1, 0)]],
     [
-      "Turn q",
+      "Lengths",
       [
-        ["along k", "turn", "q", turned(1, 0), pointing],
-        ["across k", "turn", "q", turned(0, 1), pointing],
-        ["against k", "turn", "q", turned(-1, 0), pointing],
-      ],
-    ],
-    [
-      "Make k",
-      [
-        [
-          "twice as long",
-          "length",
-          "k",
-          longer(2),
-          (state) => vectorLength(state.k) > 0 && fits(longer(2)(state)),
-        ],
-        ["half as long", "length", "k", longer(0.5), (state) => vectorLength(state.k) > 0.2],
+        scale("k × 2", "k", 2),
+        scale("k ÷ 2", "k", 0.5),
+        scale("q × 2", "q", 2),
+        scale("q ÷ 2", "q", 0.5),
       ],
     ],
   ];
   return [
-    make("p.live-lead", {}, "Drag the tips of the arrows, or move them with the arrow keys."),
+    make("p.live-lead", {}, "Drag the tips of the arrows (by keyboard: arrow keys). Each square is 1 wide."),
     make("div.live-columns", {}, plane.svg, facts),
     make(
       "div.live-presses",
@@ -140,7 +125,7 @@ const build = (view) => {
           "div.live-press",
           { role: "group", "aria-label": label },
           make("span.live-lead", {}, label),
-          buttons.map((parts) => press(...parts)),
+          buttons,
         ),
       ),
     ),

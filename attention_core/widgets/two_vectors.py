@@ -13,17 +13,18 @@ from attention_core.widgets.traits import TensorTrait
 class TwoVectors(LiveFigure):
     """Two vectors in the plane; drag their tips.
 
-    The figure shows the dot product as a product of three numbers: the length of q, the cosine
-    of the angle, and the length of k. The first two make q's shadow on k, its projection. It
-    also shows the dot product of q with itself. Buttons turn q without changing its length, and
-    change the length of k without turning it.
+    The figure shows the dot product as a product of three numbers: the length of k, the cosine
+    of the angle, and the length of q. The first two make k's shadow on q, its projection. It
+    also shows the dot product of q with itself, which is lower than that of q with k exactly if
+    the shadow reaches beyond the tip of q. Buttons turn k without changing its length, and
+    change the length of either without turning it.
 
     Args:
         q, k: the two vectors, two numbers each, between -4 and 4
 
-    >>> figure = TwoVectors(q=[3, 4], k=[2, 0])
+    >>> figure = TwoVectors(q=[4, 0], k=[1.5, 2])
     >>> [round(figure.numbers()[name], 4) for name in ("dot", "cosine", "projection")]
-    [6.0, 0.6, 3.0]
+    [6.0, 0.6, 1.5]
     >>> figure.k = 2 * figure.k
     >>> figure.dot
     tensor(12., dtype=torch.float64)
@@ -32,8 +33,8 @@ class TwoVectors(LiveFigure):
     module = "two_vectors"
     heights = (512, 752)
 
-    q = TensorTrait([0.0, 3.0], shape=(2,), bounds=(-4, 4))
-    k = TensorTrait([2.0, 1.5], shape=(2,), bounds=(-4, 4))
+    q = TensorTrait([2.0, 0.0], shape=(2,), bounds=(-4, 4))
+    k = TensorTrait([1.2, 1.6], shape=(2,), bounds=(-4, 4))
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -68,17 +69,17 @@ class TwoVectors(LiveFigure):
             "own": torch.dot(q, q).item(),
             "cosine": cosine,
             "angle": angle,
-            "projection": dot / length_k if length_k else math.nan,
+            "projection": dot / length_q if length_q else math.nan,
         }
 
     def table(self) -> Table:
         n = self.numbers()
         names = {
             "angle in degrees": "angle",
-            "length of q": "length_q",
-            "cosine of the angle": "cosine",
-            "shadow of q on k": "projection",
             "length of k": "length_k",
+            "cosine of the angle": "cosine",
+            "shadow of k on q": "projection",
+            "length of q": "length_q",
             "dot product of q and k": "dot",
             "dot product of q with itself": "own",
         }

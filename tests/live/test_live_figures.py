@@ -36,7 +36,7 @@ def test_javascript_computes_the_numbers_of_the_package(module, tmp_path):
 
 def test_the_comparison_finds_a_wrong_formula(tmp_path, monkeypatch):
     """The comparison can fail: with a formula changed, it does."""
-    text = script_of("two_vectors").replace("dot / lengthK :", "dot / lengthQ :")
+    text = script_of("two_vectors").replace("dot / lengthQ :", "dot / lengthK :")
     monkeypatch.setattr("node_runs.script_of", lambda _: text)
     state = {"q": [1.0, 3.0], "k": [2.0, 0.0]}
     (shown,) = from_javascript("two_vectors", [state], tmp_path)

@@ -16,27 +16,37 @@ X = SimpleAttention().embeddings
 def test_two_vectors_open_with_numbers_that_are_easy_by_hand():
     n = TwoVectors().numbers()
     names = ("length_q", "cosine", "projection", "length_k", "dot", "own")
-    assert [n[name] for name in names] == pytest.approx([3, 0.6, 1.8, 2.5, 4.5, 9])
+    assert [n[name] for name in names] == pytest.approx([2, 0.6, 1.2, 2, 2.4, 4])
 
 
-def test_a_longer_vector_scores_higher_and_keeps_its_angle():
+def test_a_longer_key_scores_higher_and_keeps_its_angle():
     figure = TwoVectors()
     before = figure.numbers()
     figure.k = 2 * figure.k
     after = figure.numbers()
-    assert after["dot"] == pytest.approx(2 * before["dot"])
-    assert after["dot"] == pytest.approx(after["own"])  # as high as q with itself
-    for name in ("cosine", "angle", "projection"):
+    for name in ("dot", "projection"):
+        assert after[name] == pytest.approx(2 * before[name])
+    for name in ("cosine", "angle", "own"):
         assert after[name] == pytest.approx(before[name])
     assert figure.cosine.item() == after["cosine"]
 
 
-def test_moving_q_at_a_right_angle_to_k_keeps_the_dot_product():
+@pytest.mark.parametrize(("which", "factor"), [("k", 2.0), ("q", 0.5)])
+def test_a_longer_key_or_a_shorter_query_wins_against_the_query_itself(which, factor):
+    figure = TwoVectors()
+    assert figure.numbers()["dot"] < figure.numbers()["own"]
+    setattr(figure, which, factor * getattr(figure, which))
+    n = figure.numbers()
+    assert n["dot"] > n["own"]
+    assert n["projection"] > n["length_q"]  # the shadow reaches beyond the tip
+
+
+def test_moving_k_at_a_right_angle_to_q_keeps_the_dot_product():
     figure = TwoVectors()
     before = figure.dot
-    figure.q = figure.q + torch.tensor([-0.6, 0.8])  # at a right angle to k
+    figure.k = figure.k + torch.tensor([0.0, 1.3])  # at a right angle to q
     torch.testing.assert_close(figure.dot, before)
-    assert figure.numbers()["length_q"] > 3
+    assert figure.numbers()["length_k"] > 3
 
 
 @pytest.mark.parametrize(("turn", "angle"), [(0, 0), (90, 90), (180, 180), (1e-7, 1e-7)])
@@ -52,7 +62,8 @@ def test_a_vector_of_length_0_has_no_angle():
     assert n["dot"] == 0
     assert math.isnan(n["angle"])
     assert math.isnan(n["cosine"])
-    assert math.isnan(TwoVectors(k=[0, 0]).numbers()["projection"])
+    assert math.isnan(n["projection"])
+    assert TwoVectors(k=[0, 0]).numbers()["projection"] == 0
 
 
 def test_the_context_of_a_word_is_that_of_chapter_2():
@@ -93,14 +104,14 @@ def test_a_word_of_zeros_weights_all_words_equally_by_cosine():
 
 
 TWO = [
-    ({"q": [0, 3], "k": [2, 1.5]}, "acute"),
-    ({"q": [-3, 0], "k": [2, 1.5]}, "obtuse"),
-    ({"q": [-1.5, 2], "k": [2, 1.5]}, "right angle"),
+    ({"q": [2, 0], "k": [1.2, 1.6]}, "acute"),
+    ({"q": [2, 0], "k": [-3, 1]}, "obtuse"),
+    ({"q": [2, 1.5], "k": [-1.5, 2]}, "right angle"),
     ({"q": [4, 3], "k": [2, 1.5]}, "Same direction"),
     ({"q": [2, 1.5], "k": [2, 1.5]}, "the same vector"),
     ({"q": [-4, -3], "k": [2, 1.5]}, "Opposite"),
     ({"q": [0, 3], "k": [4, 3]}, "exactly as high as itself"),
-    ({"q": [1, 2], "k": [4, 3]}, "even higher than itself"),
+    ({"q": [1, 2], "k": [4, 3]}, "beyond the tip of q: q scores k higher than itself"),
     ({"q": [0, 0], "k": [4, 3]}, "points nowhere"),
 ]
 SIMPLE = [
@@ -128,17 +139,18 @@ def test_each_button_does_what_its_label_says(browser, site):
     def numbers():
         return root.evaluate("root => root.figure.numbers()")
 
-    for label, angle in (("across k", 90), ("against k", 180), ("along k", 0)):
+    for label, angle in (("across q", 90), ("against q", 180), ("along q", 0)):
         root.get_by_role("button", name=label).click()
         assert numbers()["angle"] == pytest.approx(angle, abs=1e-6)
-        assert numbers()["length_q"] == pytest.approx(3)
-    twice, half = (root.get_by_role("button", name=f"{word} as long") for word in ("twice", "half"))
-    twice.click()
-    assert numbers()["length_k"] == pytest.approx(5)
-    assert twice.is_disabled()  # twice 5 would leave the plane
-    half.click()
-    assert numbers()["length_k"] == pytest.approx(2.5)
-    root.evaluate("root => root.figure.set('k', [0, 0])")
+        assert numbers()["length_k"] == pytest.approx(2)
+    for name in ("k", "q"):
+        twice, half = (root.get_by_role("button", name=f"{name} {change} 2") for change in "×÷")
+        twice.click()
+        assert numbers()[f"length_{name}"] == pytest.approx(4)
+        assert twice.is_disabled()  # twice 4 would leave the plane
+        half.click()
+        assert numbers()[f"length_{name}"] == pytest.approx(2)
+    root.evaluate("root => root.figure.put({ q: [0, 0], k: [0, 0] })")
     assert all(button.is_disabled() for button in root.get_by_role("button").all())
     root.page.close()
 

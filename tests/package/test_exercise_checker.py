@@ -1,10 +1,12 @@
 """The decorator of the exercises' checks: sentences only, and "Right" to right answers only."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 
-from attention_core.exercises import checker
+from attention_core.exercises import checker, torch_calls
 
 
 @checker
@@ -101,3 +103,28 @@ def test_dots_and_answers_that_cannot_be_checked_get_a_sentence():
     assert three(...) == "Your turn: replace the dots."
     for answer in (None, "three", {}, object(), [[1, 2], [3]], lambda x: x):
         assert three(answer).startswith("This answer cannot be checked: ")
+
+
+@pytest.mark.parametrize(
+    "softmax",
+    [
+        lambda s: torch.softmax(s, 0),
+        lambda s: s.softmax(0),
+        torch.nn.functional.softmax,
+        torch.nn.Softmax(0),
+        lambda s: torch.log_softmax(s, 0).exp(),
+        lambda s: torch.special.softmax(s, 0),
+    ],
+)
+def test_each_way_to_call_a_function_of_torch_is_noticed(softmax):
+    with warnings.catch_warnings(), torch_calls() as names:
+        warnings.simplefilter("ignore")  # the axis may be left out, with a warning
+        softmax(torch.ones(3))
+    assert [name for name in names if "softmax" in name]
+
+
+def test_calls_outside_the_block_are_not_noticed():
+    with torch_calls() as names:
+        torch.exp(torch.ones(3))
+    torch.ones(3).softmax(0)
+    assert names == {"ones", "exp"}

@@ -148,6 +148,7 @@ def test_chapter_2_bark_follows_its_neighbours():
             of_dogs = sentence[f"{kind}dog"] > sentence[f"{kind}tree"]
             assert of_dogs == (sentence["sense"] == "dog")
     assert table["fox"]["dog"] < table["fox"]["tree"]
+    assert (table["animals"], table["trees"]) == ([19, 18, 4], [17, 1, 0])
     # The vectors of the words give the same.
     for sentence in (wolf, oak):
         x = vectors(*sentence["tokens"])
@@ -180,6 +181,7 @@ def test_chapter_2_one_means_a_single_one_here():
     assert len(table["sentences"]) == 30
     assert min(table["right_of_30"][2:]) >= 28
     assert max(table["untrained_right_of_30"]) <= 15
+    assert max(table["next_right_of_30"]) == 26
     assert table["static_mixture_right_of_30"] == 19
     assert table["static_mean_right_of_30"] == 21
     # The untrained machine says something else, and the plain step can hardly tell.

@@ -8,8 +8,6 @@ import front_page
 import pytest
 from booksite.pages import image_size
 
-from attention_core import drawing
-
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
@@ -17,10 +15,11 @@ INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 
 def test_the_picture_of_readme_is_the_drawing_and_says_what_it_shows():
     assert book_face.PICTURE.read_text(encoding="utf-8") == book_face.picture()
-    ((alt, address),) = re.findall(r"^!\[(.*?)\]\((.*?)\)$", README, re.MULTILINE)
-    assert address == "_static/attention.svg"
-    said = re.sub(r" New here:.*", "", drawing.description(4).partition(". ")[2])
-    assert alt == said
+    assert front_page.with_picture(README) == README
+    assert "Weights: " in book_face.description()
+    assert "New here" not in book_face.description()
+    with pytest.raises(ValueError, match=r"README must show _static/attention\.svg once, got 0"):
+        front_page.with_picture("")
 
 
 def test_the_icon_is_up_to_date():

@@ -160,8 +160,9 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 sys.path.insert(0, {str(target)!r})
 import attention_core, pkgutil
+pictures = ("diagram", "dot_products", "plotting", "sketches", "widgets")
 for module in pkgutil.iter_modules(attention_core.__path__):
-    if module.name not in ("diagram", "plotting", "sketches", "train", "widgets", "data"):
+    if module.name not in (*pictures, "train", "data"):
         __import__("attention_core." + module.name)
 from attention_core.training import load_trained
 print(attention_core.__file__)

@@ -20,7 +20,7 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # Explained and used in no chapter: tools around the book, types for annotations, and
 # colours. A name that a chapter should show does not belong here.
 OUTSIDE = """
-published.load_table published.tables cache.LayerCache cache.Pair
+published.tables cache.LayerCache cache.Pair
 decoding.Translator training.Batches functional.AttentionFunction
 layers.FeedForwardFactory
 load_checkpoint save_checkpoint load_training save_training
