@@ -46,7 +46,7 @@ def test_each_arrow_leads_from_bark_alone_to_its_place_in_the_sentence():
 def test_a_grey_mark_shows_the_plain_mean_of_each_sentence():
     svg = ElementTree.fromstring(front_figure.figure())
     alone, moves = front_figure.moves()
-    (dot,) = {float(dot.get("cx")) for dot in svg.iter("circle")}
+    (dot,) = {float(circle.get("cx")) for circle in svg.iter("circle")}
     *marks, _legend = [path.get("d") for path in svg.iter("path") if path.get("class") == "mean"]
     places = [float(re.match(r"M([\d.]+) ", mark)[1]) for mark in marks]
     scale = (max(places) - dot) / (max(move.plain_mean for move in moves) - alone)
@@ -96,4 +96,4 @@ def test_the_code_on_the_front_page_runs():
     (code,) = re.findall(r"```python\n(.*?)```", INDEX, flags=re.DOTALL)
     names = {}
     exec(code, names)
-    assert torch.equal(names["ours"][:, 0], names["v"][:, 0])
+    assert torch.equal(names["a"][:, 0], names["v"][:, 0])

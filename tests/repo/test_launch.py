@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from booksite import launch
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 ROOT = Path(__file__).parents[2]
 HERE = "https://github.com/reader/attention.git"
@@ -119,6 +121,21 @@ def test_each_page_names_the_licences_and_the_repository_if_it_is_known():
     known = launch.imprint(launch.Repository("reader/attention", "main", "HEAD"))
     assert 'href="https://github.com/reader/attention"' in known
     assert 'href="https://github.com/reader/attention/issues"' in known
+
+
+@pytest.mark.parametrize("name", ["", "reader/attention"])
+def test_a_text_links_to_the_repository_only_if_it_is_known(tmp_path, monkeypatch, name):
+    found = launch.Repository(name, "main", "HEAD") if name else None
+    monkeypatch.setattr(launch, "repository", lambda *_: found)
+    (tmp_path / "index.rst").write_text("A\n=\n\nSee :repository:`README`.\n", "utf-8")
+    with docutils_namespace():
+        Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "cache", "html",
+               confoverrides={"extensions": ["booksite.launch"], "html_theme": "basic"},
+               status=None).build()  # fmt: skip
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "README" in page
+    assert (f'href="https://github.com/{name}#readme"' in page) == bool(name)
+    assert ("github.com" in page) == bool(name)
 
 
 def test_every_chapter_of_this_book_gets_links_to_binder_and_colab():
