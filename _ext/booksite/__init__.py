@@ -6,7 +6,9 @@
                  ``rewriting`` (a search and replace that must find a match), ``assets`` (files
                  of the theme), ``describe`` (descriptions of pages) and ``scripts`` (inline)
 ``live``         live figures: their scripts, on the pages that have them
+``questions``    questions in the page: their script, on the pages that have them
 ``palette``      the role colours, from the package into formulas and stylesheet
+``drawing``      the drawing that grows: its style in the stylesheet, its links to pages
 ``docstrings``   the docstrings of the package, as autodoc wants them
 ``links``        links between chapters and reference, both ways; ``uses`` collects the names
 ``launch``       buttons that open a chapter in Binder or Colab, if the repository is known
@@ -32,6 +34,7 @@ from . import (
     counts,
     disclosure,
     docstrings,
+    drawing,
     fonts,
     launch,
     links,
@@ -39,6 +42,7 @@ from . import (
     mathml,
     pages,
     palette,
+    questions,
     terms,
     wheel,
 )
@@ -53,7 +57,8 @@ def _note_changes(app: Sphinx, config: Config) -> None:
     """Rewrite all pages when this extension, a stylesheet or the palette changes."""
     digest = hashlib.sha256()
     here, static = Path(__file__).parent, Path(app.srcdir) / "_static"
-    sources = [*here.glob("*.py"), *static.glob("*.css"), *live.sources(app), palette.SOURCE]
+    sources = [*here.glob("*.py"), *static.glob("*.css"), *live.sources(app)]
+    sources += [palette.SOURCE, drawing.SOURCE]
     for path in sorted(sources):
         digest.update(path.read_bytes())
     config.booksite_digest = digest.hexdigest()
@@ -91,6 +96,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     mathml.setup(app)
     disclosure.setup(app)
     docstrings.setup(app)
+    drawing.setup(app)
     links.setup(app)
     terms.setup(app)
     counts.setup(app)
@@ -98,6 +104,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     wheel.setup(app)
     copies.setup(app)
     live.setup(app)  # before pages, which finishes the written HTML
+    questions.setup(app)
     pages.setup(app)
     address.setup(app)  # after pages: it reads the title and description in the head
     fonts.setup(app)  # after pages: it reads the finished pages

@@ -21,7 +21,7 @@ from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
-from . import palette
+from . import drawing, palette
 from .pages import CHINESE
 from .rewriting import replace, sub
 from .tidy import alphabet
@@ -142,6 +142,7 @@ def _stylesheet(source: Path, site: Path, pages: list[str], cache: Path) -> None
     # Read the source: the copy in the site has the fonts of the last build already.
     css = (source / "_static" / "book.css").read_text(encoding="utf-8")
     css = replace(css, palette.PLACE, palette.css(), "write the role colours")
+    css = replace(css, drawing.PLACE, drawing.css(), "write the style of the drawing")
     css = re.sub(r"/\*.*?\*/\n*", "", css, flags=re.DOTALL)
     stix = _package_file("ziamath", "fonts/STIXTwoMath-Regular.ttf")
     if stix is None:

@@ -35,15 +35,15 @@ _ASKS = re.compile(r"^// asks for (\w+)\.js$", re.MULTILINE)
 
 def sources(app: Sphinx) -> list[Path]:
     """List the sources of the figures' scripts: modules, stylesheet and bundler."""
-    folder = _folder(app)
+    folder = widgets(app)
     return sorted([*folder.rglob("*.js"), *folder.glob("*.css"), folder / "bundle.py"])
 
 
-def _folder(app: Sphinx) -> Path:
+def widgets(app: Sphinx) -> Path:
     return Path(app.srcdir) / "attention_core" / "widgets"
 
 
-def _bundler(folder: Path) -> ModuleType:
+def bundler(folder: Path) -> ModuleType:
     """Load the package's bundler by its path: importing the package would load torch."""
     spec = importlib.util.spec_from_file_location("live_bundle", folder / "bundle.py")
     assert spec is not None
@@ -138,8 +138,8 @@ class LiveFigureDirective(SphinxDirective):
 def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
-    folder = _folder(app)
-    bundler = _bundler(folder)
+    folder = widgets(app)
+    bundle = bundler(folder)
     site = Path(app.outdir)
     static = site / "_static" / FOLDER
     for path in site.rglob("*.html"):
@@ -155,7 +155,7 @@ def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
         code = "".join(module.read_text(encoding="utf-8") for module in modules)
         for model in sorted(set(_ASKS.findall(code))):
             _write_model(app, model)
-        made = bundler.page_script(modules, folder / "host.js")
+        made = bundle.page_script(modules, folder / "host.js")
         (static / f"{file}.js").write_text(made, encoding="utf-8")
         stylesheet = (folder / "live.css").read_text(encoding="utf-8")
         (static / "live.css").write_text(stylesheet, encoding="utf-8")

@@ -32,6 +32,7 @@ CHINESE = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff0
 FITS_A_PHONE = 36
 
 _ATTRIBUTE = r"""\s([\w-]+)=(?:"([^"]*)"|'([^']*)')"""
+_MAY_SCROLL = '<div class="(?:pst-scrollable-table-container|output text_html)"'
 _SYSTEM_THEME = '(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
 
 
@@ -183,7 +184,8 @@ REWRITINGS = (
     ),
     Rewriting(
         "let the keyboard reach wide tables", "body",
-        r'(<div class="(?:pst-scrollable-table-container|output text_html)")>(.*?</table>)',
+        # Up to the end of its own table: an output may be a drawing or a question without one.
+        rf'({_MAY_SCROLL})>((?:(?!{_MAY_SCROLL}).)*?</table>)',
         _table, having("<table"),
     ),
 )  # fmt: skip

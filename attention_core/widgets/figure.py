@@ -6,10 +6,7 @@ them. In Jupyter, `anywidget` keeps the two in step. On a page without a kernel 
 alone, from the state in the stored output.
 """
 
-import html
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -17,6 +14,7 @@ from typing import Any, ClassVar, cast
 import anywidget
 from torch import Tensor
 
+from attention_core._html import marked, script_json
 from attention_core.widgets import bundle
 
 HERE = Path(__file__).parent
@@ -47,28 +45,6 @@ def number_text(value: float, digits: int = 4) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def script_json(value: Any) -> str:
-    """Return plain data as JSON that is safe inside a script element.
-
-    HTML entities are not decoded inside a script. A string with ``</script>`` would end it, and
-    ``<!--`` can hide its end tag. So each ``<`` is escaped as ``\\u003c``, which JSON reads as
-    ``<`` and HTML does not read as a tag.
-
-    >>> print(script_json({"words": ["</script>"]}))
-    {"words": ["\\u003c/script>"]}
-    """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
-    return text.replace("<", "\\u003c")
-
-
-_CHINESE = re.compile("[\u3007\u3400-\u9fff\uff00-\uffef]+")
-
-
-def _marked(text: str) -> str:
-    """Escape text for HTML; mark Chinese with its language, for the font and screen readers."""
-    return _CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(text))
-
-
 class Table:
     """The table that stands for a figure where scripts do not run.
 
@@ -90,14 +66,14 @@ class Table:
 
     def html(self) -> str:
         def cells(tag: str, texts: Sequence[str], scope: str = "") -> str:
-            return "".join(f"<{tag}{scope}>{_marked(text)}</{tag}>" for text in texts)
+            return "".join(f"<{tag}{scope}>{marked(text)}</{tag}>" for text in texts)
 
         head = f"<tr>{cells('th', self.columns, ' scope=col')}</tr>"
         body = "".join(
             f"<tr>{cells('th', row[:1], ' scope=row')}{cells('td', row[1:])}</tr>"
             for row in self.rows
         )
-        caption = f"<caption>{_marked(self.caption)}</caption>"
+        caption = f"<caption>{marked(self.caption)}</caption>"
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 

@@ -35,6 +35,7 @@ distributed.sharing.Share distributed.sharing.Traffic distributed.sharing.exampl
 distributed.sharing.difference distributed.sharing.report distributed.sharing.main
 distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
+questions.number questions.choice questions.cells questions.Question
 """
 
 # Functions that modules of the package share among themselves; readers have no use for them.

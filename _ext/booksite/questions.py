@@ -1,0 +1,45 @@
+"""Questions in the page: their script and stylesheet, on the pages that have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .live import bundler, widgets
+from .rewriting import replace
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+FOLDER = "questions"
+_SIGN = "data-question="
+
+
+def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.format != "html":
+        return
+    source, site = widgets(app), Path(app.outdir)
+    static = site / "_static" / FOLDER
+    for path in site.rglob("*.html"):
+        if "_static" in path.parts:
+            continue
+        page = path.read_text(encoding="utf-8")
+        if _SIGN not in page:
+            continue
+        static.mkdir(exist_ok=True)
+        script = bundler(source).page_script([], source / "question.js")
+        (static / "question.js").write_text(script, encoding="utf-8")
+        style = (source / "question.css").read_text(encoding="utf-8")
+        (static / "question.css").write_text(style, encoding="utf-8")
+        up = "../" * (len(path.relative_to(site).parts) - 1)
+        tags = (
+            f'  <link rel="stylesheet" href="{up}_static/{FOLDER}/question.css" />\n'
+            f'    <script defer src="{up}_static/{FOLDER}/question.js"></script>\n  </head>'
+        )
+        if f"{FOLDER}/question.js" not in page:
+            page = replace(page, "</head>", tags, "load the script of questions")
+            path.write_text(page, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", _on_build_finished)
