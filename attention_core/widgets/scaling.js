@@ -89,13 +89,13 @@ const say = ({ rows }, { power }) => {
   const ratio = last.variance / first.variance;
   if (ratio > 1.15 && power === 0) {
     return (
-      `Undivided, the wide rows have made their choice, by chance: at width 1024, ${last.sure} of ` +
+      `Without division, chance picks one key in the wide rows: at width 1024, ${last.sure} of ` +
       "1,000 queries give one key more than 0.99 of their attention."
     );
   }
   if (ratio > 1.15) {
     return (
-      `The wide rows still choose harder: the largest weight is ${wide} at width 1024, ` +
+      `The wide rows are still more one-sided: the largest weight is ${wide} at width 1024, ` +
       `and ${narrow} at width 4.`
     );
   }
@@ -106,8 +106,8 @@ const say = ({ rows }, { power }) => {
     );
   }
   return (
-    `Too much: the wide rows hardly choose at all. At width 1024 the largest weight is ${wide}, ` +
-    `and an equal share would be ${decimals(1 / keys, 2)}.`
+    `Too much: now the wide rows are the more even ones. The largest weight is ${wide} at width ` +
+    `1024, and ${narrow} at width 4. An equal share would be ${decimals(1 / keys, 2)}.`
   );
 };
 
