@@ -90,7 +90,7 @@ const say = ({ rows }, { power }) => {
   if (ratio > 1.15 && power === 0) {
     return (
       `Without division, chance picks one key in the wide rows: at width 1024, ${last.sure} of ` +
-      "1,000 queries give one key more than 0.99 of their attention."
+      "1,000 queries have a weight above 0.99."
     );
   }
   if (ratio > 1.15) {
@@ -101,8 +101,8 @@ const say = ({ rows }, { power }) => {
   }
   if (ratio > 1 / 1.15) {
     return (
-      "Now the rows agree: the variance is near 1 at every width, and no query gives one key " +
-      "more than 0.99. (Width 4 stays a little softer: four coins never add up to more than 4.)"
+      "Now the rows agree: the variance is near 1 at every width. (Width 4 stays a little softer: " +
+      "four coins never add up to more than 4.)"
     );
   }
   return (
@@ -150,8 +150,8 @@ const build = (view) => {
     );
   });
   const caption =
-    "16 keys share one unit; the largest share stands first. Means over 1,000 queries. The last " +
-    "column counts the queries that give one key more than 0.99.";
+    "The weights of 16 keys, largest first: means over 1,000 queries. The last column counts the " +
+    "queries with a weight above 0.99.";
   const toss = makeButton("Toss all coins again", () =>
     view.set("seed", (view.get("seed") + 1) % 100),
   );
