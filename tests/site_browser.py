@@ -136,6 +136,14 @@ _CODE = """() => {
 }"""
 
 
+def axe_problems(tab: Tab, theme: str, within: str) -> list[str]:
+    """Return what axe finds in parts of a page as it is now, in a theme."""
+    tab.add_script_tag(content=_AXE.read_text(encoding="utf-8"))
+    tab.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+    found: list[str] = tab.evaluate(_AXE_RUN, [{"include": [[within]]}, {}])
+    return found
+
+
 def visit(browser: Browser, address: str, *, width: int, thorough: bool = True) -> list[str]:
     """Open a page and return what is wrong with it, each problem after its kind."""
     problems: list[str] = []

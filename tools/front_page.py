@@ -19,6 +19,8 @@ import matplotlib.pyplot as plt
 import torch
 from chapter_form import pictures, read
 from chapter_pictures import describe_difference
+from front_figure import PATH as FIGURE
+from front_figure import figure
 from nbformat import NotebookNode
 
 from attention_core import plotting
@@ -34,7 +36,7 @@ COUNTED = (
     "On every change {cells} cells are run again, and all that they show is compared: "
     "{numbers} printed numbers, {tensors} whole tensors among them, {pictures} pictures, and the "
     "tables of {figures} figures that move. Chapter 12 plants in the package {planted} published "
-    "mistakes: for each, tests must fail; general laws find {found} of them."
+    "mistakes: for each, tests must fail; general laws find {found_of_planted}."
 )
 PREVIEW_SIZE = 1200, 630  # what social networks ask for
 
@@ -85,8 +87,8 @@ def with_counts(readme: str) -> str:
     """
     pattern = re.escape(COUNTED)
     for name in re.findall(r"{(\w+)}", COUNTED):
-        pattern = pattern.replace(rf"\{{{name}\}}", r"[\d,]+")
-    said = COUNTED.format(**{name: f"{n:,}" for name, n in counts.count(ROOT).items()})
+        pattern = pattern.replace(rf"\{{{name}\}}", r"[\w, ]+?")
+    said = COUNTED.format(**counts.said(counts.count(ROOT)))
     text, times = re.subn(pattern, said, readme)
     if times != 1:
         raise ValueError(f"README must have this sentence once: {said}")
@@ -98,5 +100,6 @@ if __name__ == "__main__":
     new = preview()
     if not PREVIEW.is_file() or describe_difference(PREVIEW.read_bytes(), new):
         PREVIEW.write_bytes(new)
+    FIGURE.write_text(figure(), encoding="utf-8", newline="\n")
     text = with_counts(README.read_text(encoding="utf-8"))
     README.write_text(text, encoding="utf-8", newline="\n")

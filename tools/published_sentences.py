@@ -29,6 +29,7 @@ BARK = {
         "That bark came from the pine.",
     ],
 }
+FOX = "The bark of the fox was loud."  # ends on the wrong side
 
 # Chapter 2: five uses of one.
 ONE = {

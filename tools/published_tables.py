@@ -64,7 +64,7 @@ def make() -> dict[str, Any]:
     return {
         "words": words_table(vectors, words),
         "lengths": lengths_table(vectors, words, model.embedding.weight, pairs),
-        "bark": bark_table(vectors, words),
+        "bark": bark_table(trained, untrained, vectors, words),
         "one": one_table(trained, untrained, vectors),
         "journey": journey_table(trained),
         "one_face": one_face_table(trained),

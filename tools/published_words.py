@@ -5,7 +5,7 @@ from typing import Any
 import published_sentences as given
 import torch
 import torch.nn.functional as F
-from published_measures import Encoder, exact, rounded
+from published_measures import NO_WORDS, Encoder, exact, rounded
 from torch import Tensor
 
 from attention_core.published import BytePairs, WordPieces
@@ -60,88 +60,131 @@ def lengths_table(
     }
 
 
-def bark_table(vectors: Tensor, words: WordPieces) -> dict[str, Any]:
+def bark_table(
+    trained: Encoder, untrained: Encoder, vectors: Tensor, words: WordPieces
+) -> dict[str, Any]:
     """softmax(X·Xᵀ)X without weights, for the row of bark."""
 
     def mean(names: list[str]) -> Tensor:
         return F.normalize(vectors[[words.number[name] for name in names]], dim=1).mean(0)
 
     axes = torch.stack([mean(given.DOG_WORDS), mean(given.TREE_WORDS)])
-    bark = vectors[words.number["bark"]]
+
+    def cosines(mixture: Tensor, names: tuple[str, str] = ("dog", "tree")) -> dict[str, Any]:
+        found = F.cosine_similarity(mixture, axes)
+        return {name: rounded(cosine) for name, cosine in zip(names, found, strict=True)}
+
     rows = []
     for sense, texts in given.BARK.items():
         for text in texts:
+            step, even = _mixtures(trained, vectors, text, "bark")
             tokens = words.tokens(text)[1:-2]
-            x = vectors[[words.number[token] for token in tokens]]
-            weights = (x @ bark).softmax(0)
-            cosines = F.cosine_similarity(weights @ x, axes)
-            rows.append(
-                {
-                    "sense": sense,
-                    "tokens": tokens,
-                    "weights": rounded(weights),
-                    "dog": rounded(cosines[0]),
-                    "tree": rounded(cosines[1]),
-                }
-            )
-    alone = F.cosine_similarity(bark, axes)
+            row = {"sense": sense, "tokens": tokens, **cosines(step)}
+            rows.append(row | cosines(even, ("even_dog", "even_tree")))
     return {
         "chapters": [2],
         "what": (
-            "bark in eight sentences: the row of softmax(X·Xᵀ) from static vectors, and the cosine "
-            "of its mixture with the mean of four dog words and of four tree words, each of "
-            "length 1."
+            "bark in eight sentences, and in one with a fox: the cosine of its row of "
+            "softmax(X·Xᵀ)X, from static vectors, with the mean of four dog words and of four tree "
+            "words, each of length 1; and that of the plain mean of the sentence. Then 96 other "
+            "sentences, twelve words with two senses: for how many the nearest mean of the other "
+            "sentences is that of the own sense, for this step, for the plain mean, and after 0 to "
+            "6 layers."
         ),
         "from": "MiniLM",
-        "alone": {"dog": rounded(alone[0]), "tree": rounded(alone[1])},
+        "alone": cosines(vectors[words.number["bark"]]),
         "sentences": rows,
+        "fox": cosines(_mixtures(trained, vectors, given.FOX, "bark")[0]),
+        "senses_right": _senses_right(trained, untrained, vectors),
+    }
+
+
+def _mixtures(encoder: Encoder, vectors: Tensor, text: str, word: str) -> tuple[Tensor, Tensor]:
+    """Return the word's row of softmax(X·Xᵀ)X, and the plain mean, of a text's static vectors."""
+    words = encoder.words
+    x = vectors[[words.number[t] for t in words.tokens(text) if t not in NO_WORDS]]
+    return (x @ vectors[words.number[word]]).softmax(0) @ x, x.mean(0)
+
+
+def _right(rows: Tensor, labels: Tensor) -> list[int]:
+    """For how many rows is the nearest mean of the others that of its label, in each layer?
+
+    Shape:
+        rows: (layers, N, d), of N sentences
+        labels: (N,)
+    """
+    rows = F.normalize(rows, dim=-1)
+    found = torch.zeros(len(rows), dtype=torch.long)
+    for i, label in enumerate(labels):
+        kept = torch.arange(len(labels)) != i
+        uses = range(int(labels.max()) + 1)
+        centres = torch.stack([rows[:, kept & (labels == use)].mean(1) for use in uses], 1)
+        found += F.cosine_similarity(rows[:, i, None], centres, dim=-1).argmax(1) == label
+    return [int(n) for n in found]
+
+
+def _states(encoder: Encoder, texts: list[str], word: str) -> Tensor:
+    """Return the word's states in each text. Shape: (7, number of texts, 384)."""
+    return torch.stack([encoder.states(t)[:, encoder.place(t, word)] for t in texts], 1)
+
+
+def _senses_right(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str, Any]:
+    labels = torch.tensor([0] * 4 + [1] * 4)
+    counts = []
+    for word, (first, second) in given.SENSES.items():
+        texts = [*first, *second]
+        mixed = [torch.stack(_mixtures(trained, vectors, text, word)) for text in texts]
+        counts.append(
+            _right(torch.stack(mixed, 1), labels)
+            + _right(_states(trained, texts, word), labels)
+            + _right(_states(untrained, texts, word), labels)
+        )
+    step, even, *layers = torch.tensor(counts).sum(0).tolist()
+    return {
+        "words": len(counts),
+        "of": len(labels) * len(counts),
+        "step": step,
+        "even": even,
+        "layers": layers[:7],
+        "untrained": layers[7:],
     }
 
 
 def one_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str, Any]:
     """The word one in five uses, held out one by one."""
-    words = trained.words
     texts = [text for group in given.ONE.values() for text in group]
     labels = torch.tensor([use for use, group in enumerate(given.ONE.values()) for _ in group])
 
-    def mixed(text: str) -> Tensor:
-        ids = words([text])[0, 1:-1]
-        x = vectors[ids]
-        asking = trained.place(text, "one") - 1
-        return ((x @ x[asking]).softmax(0) @ x)[None]
-
-    def right(rows: Tensor) -> list[int]:
-        """Whose nearest centre is that of its use? Shape: (layers, 30, d) -> layers counts."""
+    def cosines(rows: Tensor, target: Tensor) -> Tensor:
+        """Return the cosine of the target with the mean of each use. Shape: (layers, 5)."""
         rows = F.normalize(rows, dim=-1)
-        found = torch.zeros(len(rows), dtype=torch.long)
-        for i, label in enumerate(labels):
-            kept = torch.arange(len(labels)) != i
-            centres = torch.stack([rows[:, kept & (labels == u)].mean(1) for u in range(5)], 1)
-            nearest = F.cosine_similarity(rows[:, i, None], centres, dim=-1).argmax(1)
-            found += nearest == label
-        return [int(n) for n in found]
+        centres = torch.stack([rows[:, labels == use].mean(1) for use in range(5)], 1)
+        return F.cosine_similarity(target[:, None], centres, dim=-1)
 
-    def rows_of(encoder: Encoder) -> Tensor:
-        return torch.stack(
-            [encoder.states(text)[:, encoder.place(text, "one")] for text in texts], 1
-        )
-
-    rows = F.normalize(rows_of(trained), dim=-1)
-    target = trained.states(given.JOURNEY)[:, trained.place(given.JOURNEY, "one")]
-    centres = torch.stack([rows[:, labels == use].mean(1) for use in range(5)], 1)
+    ours, control = _states(trained, texts, "one"), _states(untrained, texts, "one")
+    mixed = torch.stack([torch.stack(_mixtures(trained, vectors, t, "one")) for t in texts], 1)
+    step, even = _right(mixed, labels)
+    journey = given.JOURNEY
+    mixture = torch.stack(_mixtures(trained, vectors, journey, "one"))
     return {
         "chapters": [2],
         "what": (
             "The word one: 30 sentences, five uses. Its cosine in the sentence of the journey with "
-            "the mean of each use, after 0 to 6 layers; and for how many of the 30 the nearest "
-            "mean of the others is that of its own use, with the controls."
+            "the mean of each use, after 0 to 6 layers, of the untrained machine after 6, and of "
+            "softmax(X·Xᵀ)X from static vectors; and for how many of the 30 the nearest mean of "
+            "the others is that of its own use, with the plain mean as one more control."
         ),
         "from": "MiniLM",
         "uses": list(given.ONE),
         "sentences": texts,
-        "target": given.JOURNEY,
-        "cosine_by_layer": rounded(F.cosine_similarity(target[:, None], centres, dim=-1)),
-        "right_of_30": right(rows),
-        "untrained_right_of_30": right(rows_of(untrained)),
-        "static_mixture_right_of_30": right(torch.stack([mixed(text) for text in texts], 1))[0],
+        "target": journey,
+        "cosine_by_layer": rounded(cosines(ours, _states(trained, [journey], "one")[:, 0])),
+        "untrained_cosine": rounded(
+            cosines(control, _states(untrained, [journey], "one")[:, 0])[6]
+        ),
+        "static_cosine": rounded(cosines(mixed, mixture)[0]),
+        "right_of_30": _right(ours, labels),
+        "untrained_right_of_30": _right(control, labels),
+        "static_mixture_right_of_30": step,
+        "static_mean_right_of_30": even,
     }

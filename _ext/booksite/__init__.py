@@ -6,6 +6,7 @@
                  ``rewriting`` (a search and replace that must find a match), ``assets`` (files
                  of the theme), ``describe`` (descriptions of pages) and ``scripts`` (inline)
 ``live``         live figures: their scripts, on the pages that have them
+``stored``       what a chapter has stored, on other pages: its live figure, its drawing
 ``questions``    questions in the page: their script, on the pages that have them
 ``palette``      the role colours, from the package into formulas and stylesheet
 ``drawing``      the drawing that grows: its style in the stylesheet, its links to pages
@@ -43,6 +44,7 @@ from . import (
     pages,
     palette,
     questions,
+    stored,
     terms,
     wheel,
 )
@@ -103,6 +105,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     launch.setup(app)
     wheel.setup(app)
     copies.setup(app)
+    stored.setup(app)
     live.setup(app)  # before pages, which finishes the written HTML
     questions.setup(app)
     pages.setup(app)

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _PICTURE, _FIGURE = "image/png", 'class="live"'
-# The parts of a live figure's HTML that are not shown: its state, and the tags.
-_UNSEEN = re.compile(r"<script\b.*?</script>|<[^>]*>", re.DOTALL)
+# The parts of an output's HTML that are not shown: a figure's state, a drawing's style and
+# description, and the tags.
+_UNSEEN = re.compile(r"<(script|style|desc|title)\b.*?</\1>|<[^>]*>", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 # Chapter 12 plants each mistake in the package and prints how many laws detect it there.
 _PLANTED = re.compile(r"^(\w+) +(\d+) good (\d+) bad$", re.MULTILINE)
@@ -77,6 +78,16 @@ def _data(output: dict[str, Any]) -> dict[str, str]:
     return {kind: "".join(content) for kind, content in data.items()}
 
 
+def said(counted: dict[str, int]) -> dict[str, str]:
+    """Return the counts as pages state them, by the names that the role ``count`` knows.
+
+    ``found_of_planted`` is a phrase: "all of them", or how many.
+    """
+    texts = {name: f"{number:,}" for name, number in counted.items()}
+    every = counted["found"] == counted["planted"]
+    return texts | {"found_of_planted": "all of them" if every else f"{texts['found']} of them"}
+
+
 class CountRole(SphinxRole):
     """Replace ``{count}`numbers``` by the number that this build counts."""
 
@@ -84,11 +95,11 @@ class CountRole(SphinxRole):
         root = self.env.srcdir
         for path in chapters(root):
             self.env.note_dependency(str(path))
-        found = count(root)
-        if self.text not in found:
-            message = f"count must be one of {', '.join(found)}, got {self.text!r}"
+        texts = said(count(root))
+        if self.text not in texts:
+            message = f"count must be one of {', '.join(texts)}, got {self.text!r}"
             return [], [self.inliner.reporter.error(message, line=self.lineno)]
-        return [nodes.Text(f"{found[self.text]:,}")], []
+        return [nodes.Text(texts[self.text])], []
 
 
 def setup(app: Sphinx) -> None:

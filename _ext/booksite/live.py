@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
 
 from .rewriting import replace
+from .stored import StoredDirective, stored_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,22 +96,14 @@ def _write_model(app: Sphinx, name: str) -> None:
 
 
 def stored_figure(notebook: Path, cell_id: str) -> str:
-    """Return the stored HTML of the live figure that a cell of a notebook shows.
-
-    It is stored, and compared, when the chapter runs. To make it here would load torch.
-    """
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    outputs = [
-        out for cell in cells if cell.get("id") == cell_id for out in cell.get("outputs", [])
-    ]
-    texts = ["".join(out.get("data", {}).get("text/html", "")) for out in outputs]
-    found = [text for text in texts if _PLACE.search(text)]
+    """Return the stored HTML of the live figure that a cell of a notebook shows."""
+    found = [text for text in stored_html(notebook, cell_id) if _PLACE.search(text)]
     if len(found) != 1:
         raise ValueError(f"{notebook.name} has no cell {cell_id!r} that shows one live figure")
     return found[0]
 
 
-class LiveFigureDirective(SphinxDirective):
+class LiveFigureDirective(StoredDirective):
     """Show the live figure of a chapter on a page that is not a notebook.
 
     Its argument names the notebook, from the book's root, and the id of the cell::
@@ -120,19 +112,10 @@ class LiveFigureDirective(SphinxDirective):
         ```
     """
 
-    required_arguments = 1
-
     def run(self) -> list[nodes.Node]:
-        name, _, cell_id = self.arguments[0].partition("#")
-        path = Path(self.env.srcdir) / name
-        # The page is read again when the notebook changes.
-        self.env.note_dependency(str(path))
-        try:
-            figure = stored_figure(path, cell_id)
-        except (OSError, ValueError) as error:
-            raise self.error(str(error)) from error
         # The box is that of the chapter's page; it scrolls where scripts do not run.
-        return [nodes.raw("", f'<div class="output text_html">{figure}</div>', format="html")]
+        box = f'<div class="output text_html">{self.stored(stored_figure)}</div>'
+        return [nodes.raw("", box, format="html")]
 
 
 def _on_build_finished(app: Sphinx, exception: Exception | None) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attention_core.questions import _texts
-from attention_core.questions._numbers import Precision, as_text
+from attention_core.questions._numbers import Precision, as_text, number_text
 from attention_core.questions._numbers import table as plain_table
 from attention_core.questions._question import Question, right_reply, wrong_reply
+from attention_core.questions._verdicts import State, verdict
 from attention_core.questions._words import WORDS
 
 _Place = tuple[int, int]
@@ -18,7 +19,7 @@ class _Cells(Question):
         super().__init__(*args, **parts)
         self._blanks, self._shape = blanks, shape
 
-    def _given(self, answer: Any) -> list[str]:
+    def _given(self, answer: Any) -> list[str] | None:
         rows = answer.tolist() if hasattr(answer, "tolist") else answer
         if isinstance(rows, (list, tuple)):
             whole = [row if isinstance(row, (list, tuple)) else [] for row in rows]
@@ -26,7 +27,7 @@ class _Cells(Question):
                 return [as_text(whole[row][column]) for row, column in self._blanks]
             if len(rows) == len(self._blanks) and not any(whole):
                 return [as_text(cell) for cell in rows]
-        return [""] * len(self._blanks)
+        return None
 
 
 def cells(
@@ -107,10 +108,18 @@ def cells(
         at_blanks = [values[row][column] for row, column in blanks]
         stored = [None if value is None else precision.rounded(value) for value in at_blanks]
         made_hints.append((stored, _texts.to_html(wrong_reply(said, "a reply in hints"))))
-    # The given cells show at least as many decimals as an answer needs.
-    cell_texts = [[None if v is None else precision.text(v) for v in row] for row in shown]
+    places_shown = precision.places
+    if digits is None and tolerance is None:  # whole numbers to fill; the given ones need not be
+        flat = [value for row in shown for value in row if value is not None]
+        exact = (n for n in range(4) if all(abs(v - round(v, n)) < 1e-9 for v in flat))
+        places_shown = next(exact, 4)
+    cell_texts = [
+        [None if value is None else number_text(value, places_shown) for value in row]
+        for row in shown
+    ]
     stored_answers = [precision.rounded(value) for value in wanted]
-    state = {
+    reply = right_reply(right)
+    state: State = {
         "kind": "cells",
         "answers": stored_answers,
         "tolerance": precision.tolerance,
@@ -122,7 +131,7 @@ def cells(
         "labels": [_texts.to_plain(name) for name in names],
         "hints": made_hints,
         "says": {
-            "right": _texts.to_html(right_reply(right)),
+            "right": _texts.to_html(reply),
             "otherwise": [
                 _texts.to_html(f"{not_right} {WORDS['look'].format(cell=name)}") for name in names
             ],
@@ -138,15 +147,18 @@ def cells(
     question = _Cells(
         text,
         state,
-        body=_table_html(cell_texts, row_names, column_names, rows is None, columns is None),
+        body=f'<div class="question-grid" style="--decimals:{precision.places}">'
+        + _table_html(cell_texts, row_names, column_names, rows is None, columns is None)
+        + "</div>",
         plain=_table_text(cell_texts, row_names, column_names, rows is None, columns is None),
         answer="; ".join(answers),
+        right=reply,
         blanks=blanks,
         shape=shape,
     )
     for values, said in made_hints:
         mistake = [w if v is None else v for v, w in zip(values, stored_answers, strict=True)]
-        if question._verdict(mistake).reply != said:
+        if verdict(state, [as_text(value) for value in mistake]).reply != said:
             raise ValueError(
                 f"hints has a reply to {mistake} that is never given: these numbers are right, "
                 "or an earlier hint fits them"
@@ -186,7 +198,7 @@ def _table_html(
         )
         body += "</tr>"
     top = "" if no_columns else f"<thead><tr>{head}</tr></thead>"
-    return f'<div class="question-grid"><table>{top}<tbody>{body}</tbody></table></div>'
+    return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
 def _table_text(

@@ -79,5 +79,6 @@ def choice(text: str, options: Mapping[str, str], *, right: str) -> Question:
         body=f'<ul class="question-options">{items}</ul>',
         plain="\n".join(lines),
         answer=wanted,
+        right=replies[index],
         options=names,
     )

@@ -8,6 +8,7 @@ from attention_core.questions import _texts
 from attention_core.questions._numbers import Precision, as_text
 from attention_core.questions._numbers import number as plain_number
 from attention_core.questions._question import Question, right_reply, wrong_reply
+from attention_core.questions._verdicts import State, verdict
 from attention_core.questions._words import WORDS
 
 
@@ -66,13 +67,17 @@ def number(
     pairs = list(hints.items() if isinstance(hints, Mapping) else hints)
     wanted = [(plain_number(key, "a number in hints"), said) for key, said in pairs]
     precision = Precision([value], digits=digits, tolerance=tolerance)
-    decimals = WORDS["one decimal"] if digits == 1 else WORDS["decimals"].format(digits=digits)
+    near = ""
+    if digits:
+        decimals = WORDS["one decimal"] if digits == 1 else WORDS["decimals"].format(digits=digits)
+        near = WORDS["near"].format(decimals=decimals)
     numbers = [value, *(key for key, _ in wanted)]
     made_hints = [
         (precision.rounded(key), _texts.to_html(wrong_reply(said, "a reply in hints")))
         for key, said in wanted
     ]
-    state = {
+    reply = right_reply(right)
+    state: State = {
         "kind": "number",
         "answer": precision.rounded(value),
         "tolerance": precision.tolerance,
@@ -83,17 +88,17 @@ def number(
         "signed": any(number < 0 for number in numbers),
         "hints": made_hints,
         "says": {
-            "right": _texts.to_html(right_reply(right)),
-            "near": _texts.to_html(WORDS["near"].format(decimals=decimals)),
+            "right": _texts.to_html(reply),
+            "near": html.escape(near),
             "otherwise": _texts.to_html(wrong_reply(otherwise, "otherwise")),
             "empty": html.escape(WORDS["no number"]),
             "unreadable": html.escape(WORDS["unreadable"]),
         },
     }
     shown = precision.text(value) + (f" {unit}" if unit else "")
-    question = _Number(text, state, body="", plain="", answer=shown)
+    question = _Number(text, state, answer=shown, right=reply)
     for key, (stored, said) in zip(wanted, made_hints, strict=True):
-        if question._verdict(stored).reply != said:
+        if verdict(state, [as_text(stored)]).reply != said:
             raise ValueError(
                 f"hints has a reply to {key[0]:.6g} that is never given: the number is right, "
                 "or another hint is within the tolerance"

@@ -60,9 +60,18 @@ class Precision:
         return int(stored) if stored == int(stored) else stored
 
     def text(self, value: float) -> str:
-        """Return the number as the answer shows it, with a minus sign and not a hyphen."""
-        text = f"{value:.{self.places}f}"
-        return text.replace("-", "−") if float(text) else text.removeprefix("-")
+        """Return the number as the answer shows it."""
+        return number_text(value, self.places)
+
+
+def number_text(value: float, places: int) -> str:
+    """Return a number in fixed decimals, with a minus sign and not a hyphen; zero has no sign.
+
+    >>> number_text(-2.5, 2), number_text(-0.001, 2)
+    ('−2.50', '0.00')
+    """
+    text = f"{value:.{places}f}"
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
 
 
 def _shorter(value: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attention_core._html import script_json
 from attention_core.questions import _texts
-from attention_core.questions._verdicts import State, Verdict, verdict
+from attention_core.questions._verdicts import State, verdict
 from attention_core.questions._words import WORDS
 
 _WIDTH = 76
@@ -22,9 +22,12 @@ class Question:
     there with its answer folded.
     """
 
-    def __init__(self, text: str, state: State, *, body: str, plain: str, answer: str) -> None:
+    def __init__(
+        self, text: str, state: State, *, answer: str, right: str, body: str = "", plain: str = ""
+    ) -> None:
         # body and plain: what stands between question and answer, in HTML and as plain text.
-        self._text, self._body, self._plain, self._answer = text, body, plain, answer
+        self._text, self._body, self._plain = text, body, plain
+        self._answer, self._reason = answer, _reason(right)
         names = {name: WORDS[name] for name in ("label", "check", "show", "again")}
         self._state = {**state, "words": names}
         digest = hashlib.sha256(f"{state['kind']} {text} {plain}".encode()).hexdigest()
@@ -39,19 +42,18 @@ class Question:
         """
         if answer is ...:
             return WORDS["dots"]
-        return _texts.from_html(self._verdict(answer).reply)
+        given = self._given(answer)
+        if given is None:
+            return WORDS["shape"]
+        return _texts.from_html(verdict(self._state, given).reply)
 
-    def _verdict(self, answer: Any) -> Verdict:
-        return verdict(self._state, self._given(answer))
-
-    def _given(self, answer: Any) -> list[str]:
-        """Return an answer given in Python as the texts of the fields."""
+    def _given(self, answer: Any) -> list[str] | None:
+        """Return an answer given in Python as the texts of the fields; None if it has none."""
         raise NotImplementedError
 
     def static_html(self) -> str:
         """Return the HTML that is stored: question, folded answer, and the state for the script."""
-        says = self._state["says"]
-        why = _reason(says["right"])
+        reason = f"<p>{_texts.to_html(self._reason)}</p>" if self._reason else ""
         return (
             f'<div class="question" data-question="{self._id}">'
             f'<script type="application/json">{script_json(self._state)}</script>'
@@ -60,7 +62,7 @@ class Question:
             f"{self._body}"
             f"<details><summary>{html.escape(WORDS['answer'])}</summary>"
             f"<p><strong>{_texts.to_html(self._answer)}</strong></p>"
-            f"{f'<p>{why}</p>' if why else ''}</details></div>"
+            f"{reason}</details></div>"
         )
 
     def __repr__(self) -> str:
@@ -97,24 +99,29 @@ def _reason(right: str) -> str:
     >>> _reason("Right: each row adds up to 1."), _reason("Right.")
     ('Each row adds up to 1.', '')
     """
-    rest = re.sub(r"^Right\b[\s.:,;!–—-]*", "", right)
+    rest = right[len(_right()) :].lstrip(" .:,;!–—-。：，；！")
     first = re.match("[a-z]+", rest)
     if first and (len(first[0]) > 1 or first[0] == "a"):
         rest = rest[0].upper() + rest[1:]
     return rest
 
 
+def _right() -> str:
+    """Return the word that only the reply to a right answer says."""
+    return WORDS["right"].rstrip(".。")
+
+
 def right_reply(text: str | None, name: str = "right") -> str:
     """Return the reply to a right answer, or raise an error if it does not begin with "Right"."""
     said = _texts.tidy(WORDS["right"] if text is None else text, name)
-    if not re.match(rf"{re.escape(WORDS['right'].rstrip('.'))}\b", said):
-        raise ValueError(f'{name} must begin with "Right", got {said!r}')
+    if not re.match(rf"{re.escape(_right())}\b", said):
+        raise ValueError(f'{name} must begin with "{_right()}", got {said!r}')
     return said
 
 
 def wrong_reply(text: str | None, name: str) -> str:
     """Return the reply to a wrong answer, or raise an error if it says "Right"."""
     said = _texts.tidy(WORDS["otherwise"] if text is None else text, name)
-    if "Right" in said:
-        raise ValueError(f'{name} must not say "Right", got {said!r}')
+    if _right() in said:
+        raise ValueError(f'{name} must not say "{_right()}", got {said!r}')
     return said

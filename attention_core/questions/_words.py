@@ -25,4 +25,5 @@ WORDS = {
     "unreadable cell": "In {cell} stands no number. Write digits, such as 0.42 or 1/3.",
     # replies in Python only
     "dots": "Your turn: replace the dots.",
+    "shape": "Give the whole table, or the numbers of its empty cells in order.",
 }

@@ -8,7 +8,8 @@ import { wholeNumber } from "./shared/whole.js";
 
 const numbers = ({ market, W_q, W_k, W_v }) => {
   const [queries, keys, values] = [W_q, W_k, W_v].map((matrix) => matmul(market, matrix));
-  const scores = matmul(queries, transpose(keys));
+  const width = Math.sqrt(2);
+  const scores = matmul(queries, transpose(keys)).map((row) => row.map((score) => score / width));
   const weights = scores.map(softmax);
   const answers = matmul(weights, values).map(([answer]) => answer);
   const wanted = market.map((_, i) => market[(i + 1) % market.length][2]);
@@ -29,6 +30,7 @@ const numbers = ({ market, W_q, W_k, W_v }) => {
 };
 
 const PARTS = ["right", "up", "price"];
+const GOODS = ["tea", "rice", "salt", "oil"];
 const chosen = (W_v) => [0, 1, 2].find((i) => W_v.every(([x], j) => x === (i === j ? 1 : 0)));
 
 const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
@@ -51,7 +53,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
   if (step === 0 && symmetric) {
     const turned = !near(W_q[0][1], 0) || !near(W_q[1][0], 0);
     return turned
-      ? "Query and key are turned alike, so no score has moved: only the angle between the two counts."
+      ? "Query and key are turned alike. The angle between the two is what it was, and each stall still listens most to itself."
       : `${both}: the scores are symmetric, and each stall listens most to itself.`;
   }
   if (step === 0)
@@ -70,7 +72,7 @@ const say = ({ queries, keys, scores, answers, wanted }, { W_q, W_k, W_v }) => {
     const heard = `stall ${i + 1} hears ${decimals(answers[i], 2)} for a price of ${wanted[i]}`;
     if (worst[i] < 0.2) {
       return keyTurned
-        ? `Solved, with the key turned, too: ${heard}. Only the angle between query and key counts.`
+        ? `Solved, with the key turned, too: ${heard}. Turning both by the same angle moves no score.`
         : `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`;
     }
     const cure =
@@ -142,7 +144,7 @@ const build = (view) => {
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, `${stall} `, place(i)),
+      make("th", { scope: "row" }, `${stall} ${GOODS[i]}`, make("br"), place(i)),
       stalls.map((_, j) =>
         shadedCell(view, {
           path: `weights.${i}.${j}`,

@@ -4,11 +4,17 @@ from typing import Any
 
 from torch import Tensor
 
-from attention_core.functional import attention_weights, scaled_dot_product_attention
+from attention_core.functional import (
+    attention_scores,
+    attention_weights,
+    scaled_dot_product_attention,
+)
 from attention_core.widgets.figure import LiveFigure, Numbers, Table
 from attention_core.widgets.traits import TensorTrait
 
-#: Four stalls on a ring, clockwise from the top: right, up, price.
+#: Four stalls on a ring, clockwise from the top, and what they sell.
+GOODS = ["tea", "rice", "salt", "oil"]
+#: Their rows: right, up, price.
 MARKET = [[0.0, 1.0, 2.0], [1.0, 0.0, 7.0], [0.0, -1.0, 4.0], [-1.0, 0.0, 5.0]]
 
 
@@ -28,19 +34,19 @@ class QueryKeyValue(LiveFigure):
 
     >>> figure = QueryKeyValue()
     >>> figure.scores[0]
-    tensor([ 2.,  0., -2.,  0.], dtype=torch.float64)
+    tensor([ 2.8284,  0.0000, -2.8284,  0.0000], dtype=torch.float64)
     >>> figure.W_v = [[0], [0], [1]]
     >>> figure.answers
-    tensor([2.8684, 6.1316, 4.3916, 4.6084], dtype=torch.float64)
+    tensor([2.4278, 6.5722, 4.2045, 4.7955], dtype=torch.float64)
     """
 
     module = "query_key_value"
     heights = (484, 882)
 
     market = TensorTrait(MARKET, shape=(4, 3))
-    # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled in q.
+    # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled.
     W_q = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
-    W_k = TensorTrait([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
+    W_k = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
     W_v = TensorTrait([[1.0], [0.0], [0.0]], shape=(3, 1), bounds=(-4, 4))
 
     def __init__(self, **traits: Any) -> None:
@@ -52,22 +58,21 @@ class QueryKeyValue(LiveFigure):
 
     @property
     def scores(self) -> Tensor:
-        """The dot product of every query with every key, (4, 4)."""
+        """The dot product of every query with every key, divided by √2, (4, 4)."""
         q, k, _ = self._faces()
-        return q @ k.mT
+        return attention_scores(q, k)
 
     @property
     def weights(self) -> Tensor:
         """The attention weights, a row for each query, (4, 4)."""
         q, k, _ = self._faces()
-        # attention_weights divides the scores by the root of the width 2; the factor cancels that.
-        return attention_weights(q * 2**0.5, k)
+        return attention_weights(q, k)
 
     @property
     def answers(self) -> Tensor:
         """The output of attention for each stall, (4,)."""
         q, k, v = self._faces()
-        return scaled_dot_product_attention(q * 2**0.5, k, v)[:, 0]
+        return scaled_dot_product_attention(q, k, v)[:, 0]
 
     def numbers(self) -> Numbers:
         q, k, v = self._faces()
@@ -89,8 +94,8 @@ class QueryKeyValue(LiveFigure):
     def table(self) -> Table:
         n = self.numbers()
         rows = [
-            [f"stall {i}", *n["weights"][i - 1], n["answers"][i - 1], n["wanted"][i - 1]]
-            for i in range(1, 5)
+            [f"{i + 1} {good}", *n["weights"][i], n["answers"][i], n["wanted"][i]]
+            for i, good in enumerate(GOODS)
         ]
         rows.append(["value", *n["values"], "", ""])
         return Table(

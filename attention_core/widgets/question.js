@@ -69,6 +69,7 @@ const fields = (place, state, text) => {
       blank.replaceChildren(input);
       return input;
     });
+    place.querySelector("table").setAttribute("aria-labelledby", text.id);
     return { inputs, row: [] };
   }
   const input = field({ "aria-describedby": text.id });
@@ -98,12 +99,16 @@ const start = (place, key = "") => {
     }
   };
   const region = make("p", { className: "question-reply", role: "status" });
-  const again = make("button", { type: "button", className: "question-again", hidden: true });
-  again.textContent = state.words.again;
+  const again = make(
+    "button",
+    { type: "button", className: "question-again", hidden: true },
+    state.words.again,
+  );
 
   const forget = () => {
     region.replaceChildren();
     region.className = "question-reply";
+    again.hidden = true;
     for (const input of inputs) input.removeAttribute("aria-invalid");
   };
   const answer = () => {
@@ -124,7 +129,7 @@ const start = (place, key = "") => {
     put([]);
     forget();
     fold.open = false;
-    fold.hidden = again.hidden = true;
+    fold.hidden = true;
     if (key) memory.write(key, null);
     inputs[0].focus();
   });
@@ -137,12 +142,14 @@ const start = (place, key = "") => {
       check();
     });
   }
-  const button = make("button", { type: "button", onclick: check }, state.words.check);
+  const button = make(
+    "button",
+    { type: "button", onclick: check, "aria-describedby": text.id },
+    state.words.check,
+  );
   fold.before(make("div", { className: "question-row" }, ...row, button, again), region);
   fold.hidden = true;
   fold.querySelector("summary").textContent = state.words.show;
-  place.setAttribute("role", "group");
-  place.setAttribute("aria-labelledby", text.id);
   place.dataset.started = "";
 
   const kept = key ? memory.read(key) : null;

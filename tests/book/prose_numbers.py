@@ -55,12 +55,13 @@ EXEMPT = [
     re.compile(r"</?[a-z][^<>]*>"),
     re.compile(r"^\s*\d+[.)]\s", re.MULTILINE),  # the mark of a numbered list
     re.compile(r"§\s?\d+(?:\.\d+)*"),
+    re.compile(r"\bversion \d+(?:\.\d+)+"),
     re.compile(
         r"\b(?:sections?|chapters?|exercises?|equations?|eqs?\.|figures?|tables?|appendix)\s"
         r"\(?\d+(?:\.\d+)*\)?(?:(?:, | and | to |–)\(?\d+(?:\.\d+)*\)?)*",
         re.IGNORECASE,
     ),
-    re.compile(r"\bet al\.,? \(?(?:19|20)\d\d\)?"),
+    re.compile(r"\b(?:et al\.,?|and colleagues) \(?(?:19|20)\d\d\)?"),
 ]
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 POWER_OF_TEN = re.compile(r"(\d(?:\.\d+)?)\s?(?:\\cdot|\\times|×|·)\s?10\^\{?([-−]?\d+)\}?")

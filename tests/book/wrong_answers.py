@@ -32,50 +32,57 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "02_simple_attention": {
         1: {
-            "may look at all words": "contexts[3]",
-            "half and half": "(X[1] + X[3]) / 2",
-            "shares exchanged": "shares.flip(0) @ two",
-            "shares by the sum": "(two @ X[3]) / (two @ X[3]).sum() @ two",
-            "divided by the root of d_k first": "torch.softmax(two @ X[3] / root, dim=0) @ two",
-            "the two weights": "shares",
-        },
-        2: {
             "softmax over queries": "lambda b: torch.softmax(b @ b.mT, dim=1) @ b",
             "divided by the root of d_k": "lambda b: scaled_dot_product_attention(b, b, b)",
             "no softmax": "lambda b: b @ b.mT @ b",
             "shares by the sum": "lambda b: (s := b @ b.mT) / s.sum(-1, keepdim=True) @ b",
             "first sentence only": "lambda b: contexts",
+            "all axes reversed": "lambda b: torch.softmax(b @ b.permute(2, 1, 0), -1) @ b",
             "sentences look at each other": (
                 "lambda b: (torch.softmax((f := b.flatten(0, 1)) @ f.T, -1) @ f).view(b.shape)"
             ),
+            "the weights": "lambda b: torch.softmax(b @ b.mT, -1)",
         },
-        3: {"one too few": "6", "one too many": "8", "no whole number": "6.9", "none": "None"},
+        2: {
+            "one tenth too low": "0.3",
+            "one tenth too high": "0.5",
+            "no division": "1",
+            "the lowest of all": "0.1",
+            "between two of them": "0.38",
+            "zero": "0",
+            "none": "None",
+        },
     },
     "03_query_key_value": {
         1: {
-            "no softmax": "1.5",
-            "as before": "contexts[1].item()",
-            "plain mean": "(2 + 7 + 1 + 5) / 4",
+            "no softmax": "1",
+            "as before": "answers[2].item()",
+            "plain mean": "(2 + 7 + 4 + 1) / 4",
             "a quiet query": (
-                "(torch.softmax(scores[1] / 4, 0) @ torch.tensor([2.0, 7, 1, 5])).item()"
+                "(torch.softmax(scores[2] / 8, 0) @ torch.tensor([2.0, 7, 4, 1])).item()"
             ),
-            "only stall 3": "1",
+            "not divided by the root of d_k": (
+                "(torch.softmax(Q[2] @ K.T, 0) @ torch.tensor([2.0, 7, 4, 1])).item()"
+            ),
         },
         2: {
-            "still looks for sellers": "(W_q, W_k)",
-            "too quiet": "(W_k, W_q / 4)",
-            "too loud": "(4 * W_k, W_q)",
-            "offers with offers": "(4 * W_k, W_k)",
-            "wishes with wishes": "(W_q, W_q / 4)",
-            "one matrix": "W_k",
+            "as before": "[2, 3, 4, 1]",
+            "at itself": "[1, 2, 3, 4]",
+            "counted from 0": "[3, 0, 1, 2]",
+            "the stall opposite": "[3, 4, 1, 2]",
+            "one number": "4",
+            "the scores": "X @ W_k @ (X @ W_q).T",
         },
         3: {
             "the same pair": "(W_q, W_k)",
             "other sizes": "(2 * W_q, W_k / 2)",
             "columns exchanged": "(W_q.flip(1), W_k.flip(1))",
             "exchanged matrices": "(W_k, W_q)",
-            "the same turn for both": "(W_q @ turn, W_k @ turn)",
-            "the inverse not transposed": "(W_q @ turn, W_k @ torch.linalg.inv(turn))",
+            "turned back": "(W_q @ R, W_k @ R.T)",
+            "the same matrix for both": "(W_q @ (R + 1), W_k @ (R + 1))",
+            "the inverse not transposed": "(W_q @ (R + 1), W_k @ torch.linalg.inv(R + 1))",
+            "only W_q": "(W_q @ R, W_k)",
+            "multiplied from the left": "(torch.eye(5) @ W_q, R @ W_k[:4])",
         },
     },
     "04_scaling": {
@@ -324,6 +331,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "only the base is right": "[base[1], 37_000]",
             "only the big one is right": "[37_000, big[1]]",
             "the lower ends of the rounding": "[base[0], big[0]]",
+            "without attention's biases": "[base[1] + 72, big[1] + 72]",
             "decoder layers counted as encoder layers": (
                 "[(65e6 - 12 * (12 * 512**2 + 13 * 512)) / 512,"
                 " (213e6 - 12 * (12 * 1024**2 + 13 * 1024)) / 1024]"

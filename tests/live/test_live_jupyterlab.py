@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 
+from attention_core.questions import number
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -38,7 +40,11 @@ CELLS = [
     "with figure.hold_trait_notifications():\n"
     "    figure.words, figure.embeddings = list('wxyz'), torch.eye(4)\n"
     "    figure.query = 3",
+    "from attention_core.questions import number\n"
+    "number('How many rows has X?', len(X), hints={2: 'It has two columns.'})",
 ]
+# Shown as it was stored, by somebody else: JupyterLab cleans it, and runs no script.
+STORED = number("How many columns has X?", 2, hints={3: "It has three rows."})
 
 
 @contextmanager
@@ -71,13 +77,16 @@ def lab(folder: Path) -> Iterator[str]:
 def tab(browser, tmp_path_factory) -> Iterator[Tab]:
     folder = tmp_path_factory.mktemp("lab")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    data = {"text/html": STORED.static_html(), "text/plain": repr(STORED)}
+    stored = nbformat.v4.new_output("execute_result", data, execution_count=1)
+    notebook.cells.append(nbformat.v4.new_code_cell("stored", outputs=[stored], execution_count=1))
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(notebook, folder / "trial.ipynb")
     with lab(folder) as address:
         context = browser.new_context(viewport={"width": 1280, "height": 1400})
         page = context.new_page()
         page.goto(address)
-        page.locator(".jp-Notebook .jp-CodeCell").nth(len(CELLS) - 1).wait_for(timeout=60_000)
+        page.locator(".jp-Notebook .jp-CodeCell").nth(len(CELLS)).wait_for(timeout=60_000)
         yield page
         context.close()
 
@@ -140,3 +149,36 @@ def test_page_and_kernel_share_one_state(tab):
     run(tab, 3)
     root.locator("[data-control='query']").nth(3).wait_for()
     agree(3, 1.95)
+
+
+def test_a_question_is_answered_without_the_kernel(tab):
+    run(tab, 0)
+    run(tab, 4)
+    question = tab.locator(".jp-CodeCell").nth(4).locator(".question[data-started]")
+    question.wait_for(timeout=30_000)
+    field, reply = question.get_by_role("textbox"), question.get_by_role("status")
+    field.click()
+    tab.keyboard.type("2")
+    tab.keyboard.press("Enter")
+    assert reply.inner_text() == "It has two columns."
+    field.fill("3")
+    question.get_by_role("button", name="Check").click()
+    assert reply.inner_text().endswith("Right.")
+    # Keys that are commands of JupyterLab, such as "d d", stay in the field.
+    cells = tab.locator(".jp-Notebook .jp-Cell").count()
+    field.fill("")
+    tab.keyboard.type("ddxab")
+    assert field.input_value() == "ddxab"
+    assert tab.locator(".jp-Notebook .jp-Cell").count() == cells
+    assert tab.evaluate("Object.keys(localStorage).filter(key => key.startsWith('question'))") == []
+
+
+def test_a_stored_question_is_read_with_its_folded_answer(tab):
+    cell = tab.locator(".jp-CodeCell").nth(len(CELLS))
+    cell.scroll_into_view_if_needed()
+    assert "How many columns has X?" in cell.locator(".jp-OutputArea").inner_text()
+    answer = cell.locator("details strong")
+    assert not answer.is_visible()
+    cell.locator("summary").click()
+    assert answer.inner_text() == "2"
+    assert cell.locator(".jp-OutputArea input").count() == 0

@@ -29,9 +29,10 @@ def test_the_figure_opens_with_equal_queries_and_keys():
 
 def test_a_quarter_turn_a_long_query_and_prices_as_values_solve_the_task():
     figure = QueryKeyValue(W_q=turned(90, 4), W_v=PRICE)
-    assert figure.scores.round(decimals=9)[0].tolist() == [0, 4, 0, -4]
+    loud = 4 * 2 / 2**0.5
+    assert figure.scores[0].tolist() == pytest.approx([0, loud, 0, -loud])
     assert figure.weights.argmax(dim=-1).tolist() == [1, 2, 3, 0]
-    assert (figure.scores - figure.scores.mT).abs().max() == pytest.approx(8)
+    assert (figure.scores - figure.scores.mT).abs().max() == pytest.approx(2 * loud)
     torch.testing.assert_close(
         figure.answers, torch.tensor([7.0, 4, 5, 2]).double(), atol=0.15, rtol=0
     )
@@ -41,10 +42,10 @@ def test_a_quarter_turn_a_long_query_and_prices_as_values_solve_the_task():
 def test_only_the_angle_and_the_lengths_of_query_and_key_matter():
     figure = QueryKeyValue(W_q=turned(90, 4))
     scores = figure.scores
-    figure.W_q, figure.W_k = turned(125, 2), turned(35, 2)
+    figure.W_q, figure.W_k = turned(125, 4), turned(35, 2)
     torch.testing.assert_close(figure.scores, scores)
     # Turning the key back gives the same scores as turning the query forward.
-    figure.W_q, figure.W_k = turned(0), turned(-90, 4)
+    figure.W_q, figure.W_k = turned(0, 2), turned(-90, 4)
     torch.testing.assert_close(figure.scores, scores)
 
 
@@ -119,6 +120,7 @@ def test_the_handles_of_stall_1_reach_the_solution_by_keyboard(browser, site):
     for key in ("Shift+ArrowRight", "Shift+ArrowRight"):
         keyboard.press(key)
     assert "turned alike" in root.locator(".live-reading").inner_text()
+    keyboard.press("Shift+ArrowDown")
     keyboard.press("Shift+ArrowDown")
     assert "hears the mean" in root.locator(".live-reading").inner_text()
     keyboard.press("Shift+ArrowUp")

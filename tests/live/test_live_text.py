@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 import torch
-from booksite.live import _bundler
+from booksite.live import bundler
 
+from attention_core._html import script_json
 from attention_core.widgets import AttentionMap, Heads, MaskPainter, SimpleAttention
-from attention_core.widgets.figure import HERE, LiveFigure, Table, script_json
+from attention_core.widgets.figure import HERE, LiveFigure, Table
 
 NASTY = [
     "</script><img src=x onerror=wrong=1>",
@@ -113,7 +114,7 @@ _LOOK = """root => ({
 
 def page_of(figure: LiveFigure) -> str:
     """A page with one figure, as the book's build makes it."""
-    script = _bundler(HERE).page_script([HERE / f"{figure.module}.js"], HERE / "host.js")
+    script = bundler(HERE).page_script([HERE / f"{figure.module}.js"], HERE / "host.js")
     return f"<!doctype html><meta charset=utf-8>{figure.static_html()}<script>{script}</script>"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from booksite.counts import count
+from booksite.counts import count, said
 from chapter_form import read, write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -14,7 +14,7 @@ from attention_core.museum import EXHIBITS, LAWS
 ROOT = Path(__file__).parents[2]
 FIGURE = (
     '<div class="live" data-live="two"><script type="application/json">{"q": [7, 8]}</script>'
-    "<table><tr><td rowspan=2>1.50</td><td>2</td></tr></table></div>"
+    "<style>i {width: 9px}</style><table><tr><td rowspan=2>1.50</td><td>2</td></tr></table></div>"
 )
 SHOWN = {
     "first-cell": [],
@@ -73,8 +73,17 @@ def test_the_counts_of_the_book_equal_an_independent_count():
 
 def test_the_front_page_of_the_site_shows_the_counts(site):
     page = (site / "index.html").read_text(encoding="utf-8")
-    (section,) = re.findall(r'<section id="why-trust-it">.*?</section>', page, re.DOTALL)
-    said = re.findall(r"\b\d[\d,]*", re.sub(r"<[^>]*>|Chapter 12|up to 1", "", section))
+    (section,) = re.findall(r'<section id="what-is-checked">.*?</section>', page, re.DOTALL)
+    text = re.sub(r"<[^>]*>", "", section)
     found = count(ROOT)
-    names = "chapters cells numbers tensors pictures figures planted found"
-    assert said == [f"{found[name]:,}" for name in names.split()]
+    names = "chapters cells numbers tensors pictures figures planted"
+    stated = re.findall(r"\b\d[\d,]*", re.sub(r"Chapter 12|up to 1", "", text))
+    assert stated == [f"{found[name]:,}" for name in names.split()]
+    assert f"find {said(found)['found_of_planted']} without those tests" in text
+
+
+def test_the_laws_find_all_or_so_many_of_the_planted_mistakes():
+    counts = {"cells": 1234, "planted": 26, "found": 26}
+    assert said(counts)["found_of_planted"] == "all of them"
+    assert said(counts | {"found": 25})["found_of_planted"] == "25 of them"
+    assert said(counts)["cells"] == "1,234"

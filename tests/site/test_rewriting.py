@@ -109,3 +109,15 @@ def test_each_file_of_the_theme_is_loaded_where_it_is_of_use(site):
     loaded = {name for name in USEFUL_WITH if re.search(rf'(?:src|href)="[^"]*{name}', text)}
     # The book has no tabs or cards.
     assert set(USEFUL_WITH) - loaded == {name for name in USEFUL_WITH if "design" in name}
+
+
+def test_an_output_without_a_table_is_no_box_that_scrolls():
+    """A drawing or a question may stand before the table of another output."""
+    wide = f"<table><tr><td>{'wide ' * 20}</td></tr></table>"
+    output = '<div class="output text_html">{}</div>'
+    (step,) = [step for step in pages.REWRITINGS if step.name.endswith("wide tables")]
+    body = f"<body>{output.format('<svg></svg>')}<p>Text.</p>{output.format(wide)}</body>"
+    page = rewriting.Page.of(f"<head></head>{body}", lambda _: (1, 1))
+    step.apply(page)
+    assert page.body.count("tabindex") == 1
+    assert page.body.index("<svg>") < page.body.index("tabindex")
