@@ -67,7 +67,7 @@ def preview(text: str, url: str, page: str, *, size: tuple[int, int], book: str)
         "og:image": f"{url}{PREVIEW}",
         "og:image:width": str(size[0]),
         "og:image:height": str(size[1]),
-        "og:image:alt": f"{book}: a heat map of the attention weights of six words.",
+        "og:image:alt": f"{book}. Beside the title, a drawing of attention on three characters.",
     }
     tags = [
         f'<meta property="{name}" content="{html.escape(value)}" />'

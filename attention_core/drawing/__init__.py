@@ -12,6 +12,6 @@ and leads back to them. Needs torch, and IPython to `show` a drawing.
 ``figure``   SVG, description, and the figure with its caption
 """
 
-from attention_core.drawing.figure import description, show, svg
+from attention_core.drawing._figure import description, show, svg
 
 __all__ = ["description", "show", "svg"]

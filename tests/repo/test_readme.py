@@ -3,25 +3,33 @@
 import re
 from pathlib import Path
 
+import book_face
 import front_page
 import pytest
 from booksite.pages import image_size
-from chapter_pictures import describe_difference
+
+from attention_core import drawing
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 
 
-def test_the_picture_on_the_front_page_is_that_of_chapter_2():
-    assert front_page.COPY.read_bytes() == front_page.source()
-    assert "](_static/attention.png)" in README
+def test_the_picture_of_readme_is_the_drawing_and_says_what_it_shows():
+    assert book_face.PICTURE.read_text(encoding="utf-8") == book_face.picture()
+    ((alt, address),) = re.findall(r"^!\[(.*?)\]\((.*?)\)$", README, re.MULTILINE)
+    assert address == "_static/attention.svg"
+    said = re.sub(r" New here:.*", "", drawing.description(4).partition(". ")[2])
+    assert alt == said
+
+
+def test_the_icon_is_up_to_date():
+    assert book_face.ICON.read_text(encoding="utf-8") == book_face.favicon()
 
 
 def test_the_preview_picture_is_up_to_date():
-    stored = front_page.PREVIEW.read_bytes()
-    assert image_size(front_page.PREVIEW) == front_page.PREVIEW_SIZE
-    assert describe_difference(stored, front_page.preview()) == ""
+    assert image_size(book_face.PREVIEW) == book_face.PREVIEW_SIZE
+    assert book_face.source_of(book_face.PREVIEW) == book_face.digest()
 
 
 def test_the_counts_in_readme_are_up_to_date():

@@ -34,6 +34,7 @@ plotting.INK_DARK plotting.PAPER_DARK plotting.WIDTH
 distributed.sharing.Share distributed.sharing.Traffic distributed.sharing.example
 distributed.sharing.difference distributed.sharing.report distributed.sharing.main
 distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
+drawing.show drawing.svg drawing.description
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
 questions.number questions.choice questions.cells questions.Question
 """

@@ -1,12 +1,13 @@
 """What a drawing shows, and the numbers in it, computed by `attention_core`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from attention_core.drawing.pen import Links, Point, Row, Table, number
+from attention_core.drawing._pen import Point, Row, Table
+from attention_core.drawing._text import number
 from attention_core.functional import masked_softmax
 from attention_core.masks import causal_mask
 
@@ -16,14 +17,14 @@ class Scene:
     """What the drawing of one chapter shows, and which of its parts are new.
 
     ``lit`` and ``parts`` are names with blanks between them; ``lit`` may be "all". ``about`` is
-    the text of the caption, ``formula`` its MathML. Without matrices, x is query, key and value.
+    the caption, ``alt`` the description where none is made of numbers. Without matrices, x is
+    query, key and value.
     """
 
     view: str
     lit: str
     title: str
     about: str = ""
-    formula: str = ""
     alt: str = ""
     parts: str = ""
     tokens: Sequence[str] = ("早", "上", "好")
@@ -38,8 +39,6 @@ class Scene:
     width: int = 4
     layers: int = 2
     vocab: int = 11
-    links: Links = field(default_factory=dict)
-    tables: Mapping[str, Table] = field(default_factory=dict)
 
     def has(self, part: str) -> bool:
         """Return whether the scene has an optional part."""
@@ -50,16 +49,22 @@ def _tensor(table: Table) -> Tensor:
     return torch.tensor(table, dtype=torch.float64)
 
 
+def project(scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the queries, keys and values of a scene."""
+    x = _tensor(scene.x)
+    q, k, v = (x if w is None else x @ _tensor(w) for w in (scene.w_q, scene.w_k, scene.w_v))
+    return q, k, v
+
+
 class Numbers:
     """The numbers of one attention, step by step.
 
-    >>> Numbers(Scene("attention", lit="all", title="")).scores[0]
+    >>> Numbers(Scene("inside", lit="all", title="")).scores[0]
     [11.0, 11.0, 10.0]
     """
 
     def __init__(self, scene: Scene) -> None:
-        x = _tensor(scene.x)
-        q, k, v = (x if w is None else x @ _tensor(w) for w in (scene.w_q, scene.w_k, scene.w_v))
+        q, k, v = project(scene)
         if scene.has("one"):  # one query looks, and not all
             q = q[scene.focus : scene.focus + 1]
         scores = q @ k.mT

@@ -1,7 +1,8 @@
 """Chapters 1 to 5: what happens inside one attention."""
 
-from attention_core.drawing.pen import Pen, Table, math_text
-from attention_core.drawing.scene import Numbers, Scene, sum_to_show
+from attention_core.drawing._pen import Pen, Table
+from attention_core.drawing._scene import Numbers, Scene, sum_to_show
+from attention_core.drawing._text import math_text
 
 
 def draw_inside(pen: Pen, scene: Scene) -> float:
@@ -66,13 +67,13 @@ class _Attention:
                 pen.strip(7 + 24 * j, 24, row, "", 20, self.cell)
             pen.noun(17 + 24 * n, 38, math_text("X"), f"({n}, {len(scene.x[0])})", "start")
         q_mid, k_mid = self.y + self.row * self.rows / 2, top - self.cell * self.d / 2
-        with pen.part("project"):
+        with pen.part("matrices"):
             pen.line((40, top + 5), (40, top + 9), role="q", tip=False)
             end = self.q_end - self.query * self.d - 25
             pen.line((40, top + 29), (40, q_mid), (end, q_mid), role="q")
             pen.line((9 + 24 * n, k_mid), (98, k_mid), role="k", tip=False)
             pen.line((131, k_mid), (self.lanes[0] - self.key / 2 - 2, k_mid), role="k")
-            with pen.leading("W^q, W^k, W^v"):
+            with pen.leading("matrices", "W^q, W^k, W^v"):
                 pen.chip(40, top + 19, math_text("W^q"), 33, "q")
                 pen.chip(114.5, k_mid, math_text("W^k"), 33, "k")
 
@@ -120,7 +121,7 @@ class _Attention:
         pen, N, f = self.pen, self.N, self.f
         with pen.part("scores"):
             self.numbers(N.scores, "s", "scores")
-            with pen.leading("compare"):
+            with pen.leading("compare", "compare"):
                 pen.verb(self.right, self.top + 11, "compare")
             if not self.roles:
                 pairs = list(zip(N.q[f], N.k[0], strict=True))
@@ -130,25 +131,25 @@ class _Attention:
     def inputs(self) -> None:
         """From the scores to what softmax gets: the division, and perhaps the mask."""
         pen, masked = self.pen, self.scene.has("mask")
-        with pen.part("divide"):
-            with pen.leading("divide"):
+        with pen.part("division"):
+            with pen.leading("division", "divide"):
                 pen.down(self.middle, self.y + 1, self.y + 47, math_text("÷ √d_k"), 58)
                 pen.verb(self.right, self.y + 14, "divide")
             root = f"√{self.d} ≈ {self.d**0.5:.2f}"
             pen.text(self.right, self.y + 31, root, "shape start")
         self.y += 48
         if masked:
-            with pen.part("mask"), pen.leading("mask, hide"):
+            with pen.part("mask"), pen.leading("mask", "mask, hide"):
                 pen.down(self.middle, self.y - 1, self.y + 45, "mask", 54)
                 pen.verb(self.right, self.y + 20, "hide")
             self.y += 46
-        with pen.part("mask" if masked else "divide"):
+        with pen.part("mask" if masked else "division"):
             self.numbers(self.N.inputs, "s", "masked" if masked else "scaled")
         self.y += self.row * self.rows
 
     def softmax(self) -> None:
         pen = self.pen
-        with pen.part("softmax"), pen.leading("softmax, share out"):
+        with pen.part("softmax"), pen.leading("share", "softmax, share out"):
             pen.down(self.middle, self.y + 1, self.y + 47, "softmax", 70)
             pen.verb(self.right, self.y + 22, "share" if pen.tight else "share out")
         self.y += 48
@@ -162,10 +163,10 @@ class _Attention:
         pen, role, first = self.pen, "v" if self.roles else "", self.lanes[0] - self.key / 2
         mid, low = self.y + self.cell * self.dv / 2, self.y + self.cell * self.dv
         if self.own:
-            with pen.part("project"):
+            with pen.part("matrices"):
                 pen.line((10, self.top + 5), (10, mid), (60, mid), role="v", tip=False)
                 pen.line((93, mid), (first - 2, mid), role="v")
-                with pen.leading("W^q, W^k, W^v"):
+                with pen.leading("matrices", "W^q, W^k, W^v"):
                     pen.chip(76.5, mid, math_text("W^v"), 33, "v")
         with pen.part("values"):
             self.lane_words(low + 13, 1)
@@ -184,7 +185,7 @@ class _Attention:
         with pen.part("mix"):
             for lane in self.lanes:
                 pen.line((lane, self.y - 20), (lane, self.y - 2), role="w")
-            with pen.leading("mix"):
+            with pen.leading("mix", "mix"):
                 pen.verb(self.right, self.y - 11, "mix")
             for lane in () if pen.tight else self.lanes[:-1]:
                 pen.text(lane + self.pitch / 2, mid, "+")

@@ -6,10 +6,11 @@ type stand in ``drawing.css``; coordinates are CSS pixels on a phone 390 px wide
 
 import html
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
+
+from attention_core.drawing._text import CHINESE, classes, number, path, short
 
 Row = Sequence[float]
 Table = Sequence[Row]
@@ -19,54 +20,6 @@ Links = Mapping[str, tuple[str, str]]
 
 WIDTH = 354.0  # the text column of a phone 390 px wide
 _SIZES = {"num": 11.5, "shape": 11.5, "verb": 14.0, "word": 16.0}  # other text: 12.5
-_SCRIPTED = re.compile(r"([A-Za-z]+|[^\w^]|\d+)(?:([\^_])(\w+|⊤))?")
-
-
-def math_text(source: str) -> str:
-    """Return ``W^q`` or ``√d_k`` as SVG text: letters in italics, marks raised or lowered."""
-    out = []
-    for base, mark, script in _SCRIPTED.findall(source):
-        letter = len(base) == 1 and base.isalpha()
-        out.append(f'<tspan class="dr-math">{base}</tspan>' if letter else html.escape(base))
-        if mark:
-            dy = -4.5 if mark == "^" else 3.0
-            kind = "mark math" if script.isascii() and script.isalpha() else "mark"
-            out.append(f'<tspan class="{_classes(kind)}" dy="{_n(dy)}">{script}</tspan>')
-    return "".join(out)
-
-
-def rounded(x: float, decimals: int) -> str:
-    """Round half up, the same on every machine: 1.495 is 1.50 even where it is 1.49499999….
-
-    >>> rounded(1.495, 2), rounded(-0.001, 2), rounded(11.0, 0)
-    ('1.50', '0.00', '11')
-    """
-    exact = Decimal(f"{x:.9f}")
-    text = str(exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
-    return text.lstrip("-") if not Decimal(text) else text
-
-
-def number(x: float, decimals: int | None = None, *, tight: bool = False) -> str:
-    """Return a number as the drawing shows it: two decimals, whole numbers none, a true minus.
-
-    >>> number(0.42231), number(11.0), number(-0.5, tight=True), number(float("-inf"))
-    ('0.42', '11', '−.50', '−∞')
-    """
-    if math.isinf(x):
-        return "−∞" if x < 0 else "∞"
-    if decimals is None:
-        decimals = 0 if float(x).is_integer() else 2
-    text = rounded(x, decimals).replace("-", "−")
-    return text.replace("0.", ".") if tight and text.startswith(("0.", "−0.")) else text
-
-
-def _n(x: float) -> str:
-    """Write a coordinate with at most two decimals."""
-    return f"{round(x, 2) + 0.0:g}"
-
-
-def _classes(names: str) -> str:
-    return " ".join(f"dr-{name}" for name in names.split())
 
 
 class Pen:
@@ -76,7 +29,7 @@ class Pen:
 
     Args:
         lit: the names of the parts that are new, with blanks between them, or "all"
-        links: where the grey parts lead to
+        links: where grey parts can lead to
         tight: leave out the zero before the point, for narrow columns
     """
 
@@ -84,29 +37,29 @@ class Pen:
         self.lit, self.links, self.tight = frozenset(lit.split()), links, tight
         self.out: list[str] = []
         self.linked: dict[str, str] = {}
-        self.link: tuple[str, str] | None = None
+        self.grey = False
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
         """Draw what follows as one part, lit or grey."""
         lit = "all" in self.lit or name in self.lit
-        self.link = None if lit else self.links.get(name)
+        self.grey = not lit
         self.out.append(f'<g class="dr-{"lit" if lit else "grey"}">')
         yield
         self.out.append("</g>")
 
     @contextmanager
-    def leading(self, name: str) -> Iterator[None]:
-        """Make what follows a link to the chapter of a grey part.
+    def leading(self, part: str, name: str) -> Iterator[None]:
+        """Make what follows, where it is grey, a link to the chapter of a part.
 
         All that is drawn under one name is one link, so that a keyboard stops there once.
         """
-        if not self.link:
+        if not self.grey or part not in self.links:
             yield
             return
         before, self.out = self.out, []
         yield
-        page, title = self.link
+        page, title = self.links[part]
         start = f'<a href="{page}" aria-label="{html.escape(f"{name}: {title}")}">'
         self.linked[name] = self.linked.get(name, start) + "".join(self.out)
         self.out = before
@@ -115,8 +68,12 @@ class Pen:
 
     def tag(self, name: str, kind: str, **values: float | str) -> None:
         """Draw one element; numbers are rounded to hundredths."""
-        shown = (f'{k}="{v if isinstance(v, str) else _n(v)}"' for k, v in values.items())
-        self.out.append(f'<{name} class="{_classes(kind)}" {" ".join(shown)}/>')
+        shown = (f'{k}="{v if isinstance(v, str) else short(v)}"' for k, v in values.items())
+        self.out.append(f'<{name} class="{classes(kind)}" {" ".join(shown)}/>')
+
+    def path(self, kind: str, *parts: str | float) -> None:
+        """Draw a path of commands and coordinates."""
+        self.tag("path", kind, d=path(*parts))
 
     def rect(
         self, kind: str, x: float, y: float, w: float, h: float, r: float = 0, shade: float = 0
@@ -124,31 +81,34 @@ class Pen:
         """Draw a rectangle with corners of radius r; ``shade`` is the opacity of its fill."""
         more: dict[str, float | str] = {"rx": r} if r else {}
         if shade:
-            more["style"] = f"--o:{_n(shade)}"
+            more["style"] = f"--o:{short(shade)}"
         self.tag("rect", kind, x=x, y=y, width=w, height=h, **more)
 
     def line(self, *points: Point, role: str = "", tip: bool = True) -> None:
         """Draw straight lines with round corners, and an arrow's tip at the end."""
-        d = f"M{_n(points[0][0])} {_n(points[0][1])}"
+        d = path("M", *points[0])
         for a, b, c in zip(points, points[1:], points[2:], strict=False):
-            (px, py), (qx, qy) = _along(b, a, 7), _along(b, c, 7)
-            d += f"L{_n(px)} {_n(py)}Q{_n(b[0])} {_n(b[1])} {_n(qx)} {_n(qy)}"
+            d += path("L", *_along(b, a, 7), "Q", *b, *_along(b, c, 7))
         (x, y), (bx, by) = points[-1], _along(points[-1], points[-2], 6.5 if tip else 0)
-        self.tag("path", f"line {role}", d=f"{d}L{_n(bx)} {_n(by)}")
+        self.tag("path", f"line {role}", d=d + path("L", bx, by))
         if tip:
             long = _distance((x, y), (bx, by))
             sx, sy = (by - y) / long * 3.6, (x - bx) / long * 3.6
-            d = f"M{_n(x)} {_n(y)}L{_n(bx + sx)} {_n(by + sy)}L{_n(bx - sx)} {_n(by - sy)}z"
-            self.tag("path", f"tip {role}", d=d)
+            self.path(f"tip {role}", "M", x, y, "L", bx + sx, by + sy, "L", bx - sx, by - sy, "z")
 
     def lines(self, xs: Row, y: float, end: float) -> None:
         """Draw lanes, all in one path."""
-        self.tag("path", "line", d="".join(f"M{_n(x)} {_n(y)}V{_n(end)}" for x in xs))
+        self.tag("path", "line", d="".join(path("M", x, y, "V", end) for x in xs))
 
     def chip(self, x: float, y: float, name: str, w: float, role: str = "") -> None:
         """Draw the name of an operation, to sit on its arrow."""
         self.rect(f"chip {role}", x - w / 2, y - 10.5, w, 21, 10.5)
         self.text(x, y, name, raw=True)
+
+    def disc(self, x: float, y: float, name: str) -> None:
+        """Draw a mark with a number in it."""
+        self.tag("circle", "chip", cx=x, cy=y, r=10)
+        self.text(x, y, name, "num")
 
     def down(self, x: float, y: float, end: float, name: str, w: float) -> None:
         """Draw an arrow downwards through the name of its operation."""
@@ -161,8 +121,7 @@ class Pen:
         """Draw an addition on a lane."""
         a = r * 0.55
         self.tag("circle", "edge paper", cx=x, cy=y, r=r)
-        d = f"M{_n(x - a)} {_n(y)}h{_n(2 * a)}M{_n(x)} {_n(y - a)}v{_n(2 * a)}"
-        self.tag("path", "line", d=d)
+        self.path("line", "M", x - a, y, "h", 2 * a, "M", x, y - a, "v", 2 * a)
 
     def norm(self, x: float, y: float, w: float, h: float) -> None:
         """Draw a norm on a lane."""
@@ -176,8 +135,9 @@ class Pen:
     def feed(self, x: float, y: float, w: float, h: float) -> None:
         """Draw a feed-forward layer for one token: from narrow to wide and back."""
         s, t = w * 0.16, w / 2
-        d = f"M{_n(x - s)} {_n(y)}h{_n(2 * s)}l{_n(t - s)} {_n(h / 2)}l{_n(s - t)} {_n(h / 2)}"
-        self.tag("path", "edge fill", d=f"{d}h{_n(-2 * s)}l{_n(s - t)} {_n(-h / 2)}z")
+        wide, half = t - s, h / 2
+        way = ("M", x - s, y, "h", 2 * s, "l", wide, half, -wide, half)
+        self.path("edge fill", *way, "h", -2 * s, "l", -wide, -half, "z")
 
     # numbers
 
@@ -189,9 +149,9 @@ class Pen:
         n = cells if isinstance(cells, int) else len(cells)
         dx, dy = (w, 0.0) if across else (0.0, h)
         if n > 1:
-            step = f"v{_n(h)}" if across else f"h{_n(w)}"
-            d = "".join(f"M{_n(x + dx * i)} {_n(y + dy * i)}{step}" for i in range(1, n))
-            self.tag("path", f"rule {role}", d=d)
+            step = ("v", h) if across else ("h", w)
+            rules = (path("M", x + dx * i, y + dy * i, *step) for i in range(1, n))
+            self.tag("path", f"rule {role}", d="".join(rules))
         kind = f"edge fill {'focus' if focus else ''} {role}"
         self.rect(kind, x, y, w * n if across else w, h if across else h * n, 3)
         if not isinstance(cells, int):
@@ -209,8 +169,8 @@ class Pen:
                 shade = 0.05 + 0.4 * v if role == "w" else 0.16 if i == focus else 0.06
                 at = (x + w * j, y + h * i, w, h)
                 self.rect(f"fill {role}", *at, shade=0.9 if math.isinf(v) else shade)
-        d = "".join(f"M{_n(x)} {_n(y + h * i)}h{_n(w * m)}" for i in range(1, n))
-        d += "".join(f"M{_n(x + w * j)} {_n(y)}v{_n(h * n)}" for j in range(1, m))
+        d = "".join(path("M", x, y + h * i, "h", w * m) for i in range(1, n))
+        d += "".join(path("M", x + w * j, y, "v", h * n) for j in range(1, m))
         self.tag("path", f"rule {role}", d=d)
         self.rect(f"edge {role}", x, y, w * m, h * n, 3)
         if n > 1:
@@ -229,17 +189,27 @@ class Pen:
                 if v > 0:
                     at = (x + w * j, y + h * i)
                     self.rect("fill w", *at, w, h, shade=0.06 + 0.62 * v / max(row))
-                    d += f"M{_n(at[0])} {_n(at[1])}h{_n(w)}v{_n(h)}h{_n(-w)}z"
+                    d += path("M", *at, "h", w, "v", h, "h", -w, "z")
         self.tag("path", "rule w", d=d)
 
     # words
 
-    def text(self, x: float, y: float, content: str, kind: str = "", *, raw: bool = False) -> None:
-        """Write text with its middle at height y; ``start`` and ``end`` set which end is at x."""
+    def text(
+        self, x: float, y: float, content: str, kind: str = "",
+        *, raw: bool = False, turn: bool = False
+    ) -> None:  # fmt: skip
+        """Write text with its middle at height y; ``start`` and ``end`` set which end is at x.
+
+        With ``turn`` it runs upwards.
+        """
         size = next((_SIZES[k] for k in kind.split() if k in _SIZES), 12.5)
-        named = f' class="{_classes(kind)}"' if kind else ""
+        named = f' class="{classes(kind)}"' if kind else ""
+        if CHINESE.fullmatch(content):
+            named += ' lang="zh"'
         body = content if raw else html.escape(content)
-        self.out.append(f'<text{named} x="{_n(x)}" y="{_n(y + 0.36 * size)}">{body}</text>')
+        x, y = (x + 0.36 * size, y) if turn else (x, y + 0.36 * size)
+        turned = f' transform="rotate(-90 {short(x)} {short(y)})"' if turn else ""
+        self.out.append(f'<text{named} x="{short(x)}" y="{short(y)}"{turned}>{body}</text>')
 
     def verb(self, x: float, y: float, content: str, kind: str = "start") -> None:
         """Write what an arrow does."""
@@ -264,6 +234,12 @@ class Pen:
         lines[-1] += f' = <tspan class="dr-bold">{number(result)}</tspan>'
         for i, line in enumerate(lines):
             self.text(x, y + 17 * (i - (len(lines) - 1) / 2), line, "num end", raw=True)
+
+
+def bridge(pen: Pen, xs: Row, y: float, r: float) -> None:
+    """Join sums of radius r on neighbouring lanes."""
+    d = "".join(path("M", a + r, y, "H", b - r) for a, b in pairwise(xs))
+    pen.tag("path", "line", d=d)
 
 
 def _distance(a: Point, b: Point) -> float:
