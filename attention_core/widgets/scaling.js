@@ -143,7 +143,7 @@ const build = (view) => {
         make("th", { scope: "row" }, liveNumber(view, `rows.${i}.width`, { digits: 0 })),
         number("divisor", 2),
         number("variance", 2, "scores"),
-        number("weights.0", 4, "weights"),
+        number("weights.0", 2, "weights"),
         number("sure", 0),
       ),
       make("tr", {}, make("td", { colspan: 5 }, shareStrip(view, `rows.${i}.weights`, keys))),
@@ -159,7 +159,12 @@ const build = (view) => {
   const reading = resultSentence(view, say);
   reading.classList.add("four");
   return [
-    make("p.live-lead", {}, "Each row is a width. Move the power until all rows look alike."),
+    make(
+      "p.live-lead",
+      {},
+      "p = 0: no division. p = 0.5: the root. p = 1: the width itself. Move p until all rows look " +
+        "nearly alike.",
+    ),
     sliderControl(view, "power", { label: "power p", min: 0, max: 1, step: 0.05 }),
     make(
       "div.live-scroll",
