@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parents[2] / "attention_core" / "drawing" / "drawing.css"
 PLACE = "/* drawing.py inserts the style of the drawing here. */"  # in book.css
 _FIGURE = '<figure class="dr-figure">'
-_STYLE = re.compile(rf"({_FIGURE})<style>.*?</style>", re.DOTALL)
-_LINK = re.compile(r'<a href="(\d\d_\w+)\.ipynb"')
+# What a notebook needs and a page does not: the style, and a note in its absence.
+_START = re.compile(rf'({_FIGURE})<style>.*?</style><div hidden="hidden">', re.DOTALL)
+_END = re.compile(r'(</svg>)</div><p class="dr-note">.*?</p>')
+_LINK = re.compile(r'<a xlink:href="(\d\d_\w+)\.ipynb" target="_blank"')
 
 
 def css() -> str:
@@ -36,7 +38,7 @@ class FitDrawings(SphinxPostTransform):
         for raw in list(self.document.findall(nodes.raw)):
             if _FIGURE not in raw.astext():
                 continue
-            text = _STYLE.sub(r"\1", raw.astext())
+            text = _END.sub(r"\1", _START.sub(r"\1", raw.astext()))
             text = _LINK.sub(lambda m: f'<a href="{self._page(m[1])}"', text)
             raw.replace_self(nodes.raw("", text, **raw.attributes))
 

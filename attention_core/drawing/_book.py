@@ -6,10 +6,11 @@ from typing import Any
 from attention_core.drawing._machine import count_mistakes
 from attention_core.drawing._scene import Numbers, Scene
 
-# Chosen so that the rounded weights add up to 1 and give the rounded mixtures.
+# Chosen so that 早 looks at 上 more than 上 looks back, that the rounded weights add up to 1, and
+# that they give the rounded mixtures.
 _MATRICES: dict[str, Any] = {
-    "w_q": ((0, 0), (1, 0), (0, 0), (0, 1), (0, 1)),
-    "w_k": ((0, 0), (0, 1), (1, 0), (0, 0), (0, 0)),
+    "w_q": ((0, 0), (1, 0), (0, 0), (0, 1), (0, -1)),
+    "w_k": ((0, 1), (1, 0), (1, 0), (0, 1), (0, 0)),
     "w_v": ((0, 0), (1, 0), (0, 0), (0, 1), (0, 0)),
 }
 _OTHERS: dict[str, Any] = {
@@ -45,9 +46,9 @@ SCENES = {
         "inside",
         lit="all",
         title="Attention in its barest form, on three tokens",
-        about="Follow the row of 早. It meets each column, and each meeting gives a score. Softmax "
-        "turns the scores into weights, which add up to 1 before they are rounded. The weights "
-        "mix the columns into a new 早.",
+        about="Each column is one row of *X*, drawn upright. Follow 早: it meets each column, and "
+        "each meeting gives a score. Softmax turns the scores into weights, which add up to 1 "
+        "before they are rounded. The weights mix the columns into a new 早.",
     ),
     2: Scene(
         "inside",
@@ -64,8 +65,8 @@ SCENES = {
         lit="tokens queries keys values matrices",
         title="Queries, keys and values, made by three matrices",
         about="Three matrices are new. They give each token three vectors: a query, a key and a "
-        "value. What a token looks for can now differ from what it offers. The grey part is "
-        "chapter 1.",
+        "value. So looking can be one-sided: 早 gives 上 a weight of 0.67, and 上 gives 早 only "
+        "0.16. The grey part is known from chapters 1 and 2.",
         parts="project",
         **_MATRICES,
     ),

@@ -73,15 +73,8 @@ def svg(chapter: int, *, lit: str | None = None) -> str:
     ('<svg class="dr"', True)
     """
     scene = scene_of(chapter)
-    drawn = _svg(scene if lit is None else replace(scene, lit=lit), uid=f"drawing-{chapter}")
-    shown = re.search(r'viewBox="0 -4 ([\d.]+) ([\d.]+)"', drawn)
-    assert shown is not None
-    wide, high = (float(side) + 2 * _MARGIN for side in shown.groups())
-    size = f'width="{short(wide * _SCALE)}" height="{short(high * _SCALE)}" style="{_ALONE}"'
-    drawn = drawn.replace('class="dr"', f'class="dr" {size}', 1)
-    box = f'viewBox="{-_MARGIN} {-4 - _MARGIN} {short(wide)} {short(high)}"'
-    drawn = drawn.replace(shown[0], box, 1)
-    return drawn.replace("</desc>", f"</desc><style>{_style()}</style>", 1) + "\n"
+    scene = scene if lit is None else replace(scene, lit=lit)
+    return _svg(scene, f"drawing-{chapter}", alone=True) + "\n"
 
 
 def description(chapter: int) -> str:
@@ -106,15 +99,19 @@ def figure(chapter: int) -> str:
     when = ["past"] * (chapter - 1) + ["now"] + ["next"] * (len(SCENES) - chapter)
     steps = "".join(f'<i class="dr-{name}"></i>' for name in when)
     place = f"chapter {chapter} of {len(SCENES)}"
-    here = f'You are here <span class="dr-steps" role="img" aria-label="{place}">{steps}</span>'
+    here = f'You are here: {place} <span class="dr-steps" aria-hidden="true">{steps}</span>'
     about = CHINESE.sub(r'<span lang="zh">\g<0></span>', html.escape(scene.about))
     about = re.sub(r"\*(\w+)\*", r"<em>\1</em>", about)
     formula = FORMULAS.get(chapter, "")
     formula = f'<p class="dr-formula"><span class="math">{formula}</span></p>' if formula else ""
+    # Without its style the drawing would be a heap of words. Where a front end drops the style,
+    # as JupyterLab does for notebooks of others, the drawing stays hidden and the note is seen.
+    drawn = _svg(scene, f"drawing-{chapter}")
+    note = '<p class="dr-note">Run this cell to see the drawing.</p>'
     return (
         f'<figure class="dr-figure"><style>{_style()}</style>'
-        f'{_svg(scene, uid=f"drawing-{chapter}")}<figcaption><p class="dr-here">{here}</p>'
-        f"<p>{about}</p>{formula}</figcaption></figure>"
+        f'<div hidden="hidden">{drawn}</div>{note}'
+        f'<figcaption><p class="dr-here">{here}</p><p>{about}</p>{formula}</figcaption></figure>'
     )
 
 
@@ -124,18 +121,25 @@ def _style() -> str:
     return re.sub(r"/\*.*?\*/|\n", "", css, flags=re.DOTALL)
 
 
-def _svg(scene: Scene, *, uid: str) -> str:
+def _svg(scene: Scene, uid: str, *, alone: bool = False) -> str:
     """Return the SVG element of a scene; ``uid`` keeps its ids apart from those of others."""
     tight = scene.view == "inside" and len(scene.tokens) > 4
     pen = Pen(scene.lit, LINKS, tight=tight)
-    height = _VIEWS[scene.view](pen, scene)
-    drawn = "".join(pen.out)
+    high = _VIEWS[scene.view](pen, scene) + 4
+    drawn, attributes = "".join(pen.out), ""
     if pen.linked:  # numbers are for the eye, links for everybody
         links = "".join(f"{link}</a>" for link in pen.linked.values())
         drawn = f'<g aria-hidden="true">{drawn}</g><g class="dr-grey">{links}</g>'
-    box = f"0 -4 {short(WIDTH)} {short(height + 4)}"
+        attributes = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
+    edge = _MARGIN if alone else 0
+    wide, high = WIDTH + 2 * edge, high + 2 * edge
+    if alone:
+        size = f'width="{short(wide * _SCALE)}" height="{short(high * _SCALE)}"'
+        attributes += f' {size} style="{_ALONE}"'
+        drawn = f"<style>{_style()}</style>{drawn}"
     return (
-        f'<svg class="dr" xmlns="http://www.w3.org/2000/svg" viewBox="{box}" '
+        f'<svg class="dr" xmlns="http://www.w3.org/2000/svg"{attributes} '
+        f'viewBox="{-edge} {-4 - edge} {short(wide)} {short(high)}" '
         f'role="{"group" if pen.linked else "img"}" aria-labelledby="{uid}-t {uid}-d">'
         f'<title id="{uid}-t">{html.escape(scene.title)}</title>'
         f'<desc id="{uid}-d">{html.escape(describe(scene))}</desc>{drawn}</svg>'

@@ -47,8 +47,7 @@ class _Layer:
         """Draw what comes in from the left and is added to each lane."""
         self.pen.line(*start, (self.lanes[0] - 8, y))
         bridge(self.pen, self.lanes, y, 7)
-        for x in self.lanes:
-            self.pen.plus(x, y)
+        self.pen.plus(self.lanes, y)
 
     def positions(self) -> None:
         """Draw the vectors of the places; where they are known, only their name."""
@@ -114,14 +113,12 @@ class _Layer:
         with pen.part("residual"):
             for x in self.lanes:
                 pen.line((x, fork), (x, add - 8))
-            for x in self.lanes:
-                pen.plus(x, add)
+            pen.plus(self.lanes, add)
             pen.text(self.right, (fork + add) / 2, "residual", "noun start")
             pen.verb(self.right, add, "add")
         with pen.part("norm"):
             pen.lines(self.lanes, add + 7, add + 19)
-            for x in self.lanes:
-                pen.norm(x, add + 24, 20, 10)
+            pen.norm(self.lanes, add + 24, 20, 10)
             pen.verb(self.right, add + 24, "norm")
             if last:
                 for x in self.lanes:

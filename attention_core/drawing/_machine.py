@@ -111,8 +111,8 @@ class _Machine:
         with pen.part("key"):
             pen.weights(4, y - 12, pattern(3, 3), 8, 8)
             pen.feed(16, y + 17, 24, 22)
-            pen.plus(16, y + 56, 6)
-            pen.norm(16, y + 82, 18, 8)
+            pen.plus([16], y + 56, 6)
+            pen.norm([16], y + 82, 18, 8)
             names = ("mixes tokens", "each token alone", "add", "norm")
             for at, name in zip((0, 28, 56, 82), names, strict=True):
                 pen.text(38, y + at, name, "start")
@@ -164,8 +164,7 @@ class _Stack:
         """Draw what comes in from the left and is added to each lane."""
         self.pen.line(*start, (self.lanes[0] - 6, y))
         bridge(self.pen, self.lanes, y, 5)
-        for x in self.lanes:
-            self.pen.plus(x, y, 5)
+        self.pen.plus(self.lanes, y, 5)
 
     def begin(self, words: Sequence[str], width: int) -> None:
         """Draw the tokens and their positions."""
@@ -212,8 +211,7 @@ class _Stack:
                     pen.feed(mid + 11 * (j - (len(lanes) - 1) / 2), low - 21, 9, 20)
             self.bring(add, (mid, box + tall), (mid, add))
             pen.lines(lanes, add + 5, add + 12)
-            for x in lanes:
-                pen.norm(x, add + 15, 10, 7)
+            pen.norm(lanes, add + 15, 10, 7)
         self.norms.append(add + 15)
         self.y = add + 18.5
         return box + tall / 2

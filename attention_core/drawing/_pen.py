@@ -60,7 +60,9 @@ class Pen:
         before, self.out = self.out, []
         yield
         page, title = self.links[part]
-        start = f'<a href="{page}" aria-label="{html.escape(f"{name}: {title}")}">'
+        # Of an SVG link, JupyterLab would try to rewrite an href, and fail.
+        where = f'xlink:href="{page}" target="_blank"'
+        start = f'<a {where} aria-label="{html.escape(f"{name}: {title}")}">'
         self.linked[name] = self.linked.get(name, start) + "".join(self.out)
         self.out = before
 
@@ -117,20 +119,29 @@ class Pen:
         self.line((x, mid + 10.5), (x, end))
         self.chip(x, mid, name, w)
 
-    def plus(self, x: float, y: float, r: float = 7) -> None:
-        """Draw an addition on a lane."""
+    def plus(self, xs: Row, y: float, r: float = 7) -> None:
+        """Draw an addition on each lane."""
         a = r * 0.55
-        self.tag("circle", "edge paper", cx=x, cy=y, r=r)
-        self.path("line", "M", x - a, y, "h", 2 * a, "M", x, y - a, "v", 2 * a)
+        for x in xs:
+            self.tag("circle", "edge paper", cx=x, cy=y, r=r)
+        signs = (path("M", x - a, y, "h", 2 * a, "M", x, y - a, "v", 2 * a) for x in xs)
+        self.tag("path", "line", d="".join(signs))
 
-    def norm(self, x: float, y: float, w: float, h: float) -> None:
-        """Draw a norm on a lane."""
-        self.rect("pill", x - w / 2, y - h / 2, w, h, h / 2)
+    def norm(self, xs: Row, y: float, w: float, h: float) -> None:
+        """Draw a norm on each lane."""
+        r, flat = h / 2, w - h
+        turn = ("a", r, r, 0, 0, 1, 0)
+        pills = (
+            path("M", x - flat / 2, y - r, "h", flat, *turn, h, "h", -flat, *turn, -h, "z")
+            for x in xs
+        )
+        self.tag("path", "pill", d="".join(pills))
 
     def dots(self, xs: Row, y: float, r: float) -> None:
         """Mark where a branch leaves the lanes."""
-        for x in xs:
-            self.tag("circle", "tip", cx=x, cy=y, r=r)
+        turn = ("a", r, r, 0, 0, 1, 0)
+        marks = (path("M", x, y - r, *turn, 2 * r, *turn, -2 * r, "z") for x in xs)
+        self.tag("path", "tip", d="".join(marks))
 
     def feed(self, x: float, y: float, w: float, h: float) -> None:
         """Draw a feed-forward layer for one token: from narrow to wide and back."""

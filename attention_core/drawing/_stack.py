@@ -61,8 +61,7 @@ def draw_decoder(pen: Pen, scene: Scene) -> float:
     stack.close(scene.layers)
     with pen.part("norm"):
         pen.lines(stack.lanes, stack.y, stack.y + 30)
-        for x in stack.lanes:
-            pen.norm(x, stack.y + 12, 12, 8)
+        pen.norm(stack.lanes, stack.y + 12, 12, 8)
         pen.text(stack.lanes[0] - 14, stack.y + 12, "RMSNorm", "bold end")
     y = stack.y + 30
     with pen.part("output"):
@@ -148,8 +147,7 @@ class _Stack:
         """Draw what comes in from the left and is added to each lane."""
         self.pen.line(*start, (self.lanes[0] - 6, y))
         bridge(self.pen, self.lanes, y, 5)
-        for x in self.lanes:
-            self.pen.plus(x, y, 5)
+        self.pen.plus(self.lanes, y, 5)
 
     def sublayer(self, part: str, title: str, tall: float, lead: str, *, pre: str = "") -> float:
         """Draw a box with its branch and norm, and return the top of the box.
@@ -174,12 +172,11 @@ class _Stack:
             self.bring(add, (_MIDDLE, box + tall), (_MIDDLE, add))
         with pen.part("norm"):
             if pre:
-                pen.norm(_MIDDLE, fork + 14, 20, 8)
+                pen.norm([_MIDDLE], fork + 14, 20, 8)
                 pen.text(_MIDDLE + 18, fork + 14, pre, "bold start")
             else:
                 pen.lines(lanes, add + 5, add + 12)
-                for x in lanes:
-                    pen.norm(x, add + 15.5, 10, 7)
+                pen.norm(lanes, add + 15.5, 10, 7)
         self.y = add + (5 if pre else 19)
         return box
 

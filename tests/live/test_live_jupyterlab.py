@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 
+from attention_core.drawing import _figure
 from attention_core.questions import number
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ CELLS = [
     "    figure.query = 3",
     "from attention_core.questions import number\n"
     "number('How many rows has X?', len(X), hints={2: 'It has two columns.'})",
+    "from attention_core import drawing\ndrawing.show(3)",
 ]
 # Shown as it was stored, by somebody else: JupyterLab cleans it, and runs no script.
 STORED = number("How many columns has X?", 2, hints={3: "It has three rows."})
@@ -80,6 +82,8 @@ def tab(browser, tmp_path_factory) -> Iterator[Tab]:
     data = {"text/html": STORED.static_html(), "text/plain": repr(STORED)}
     stored = nbformat.v4.new_output("execute_result", data, execution_count=1)
     notebook.cells.append(nbformat.v4.new_code_cell("stored", outputs=[stored], execution_count=1))
+    drawn = nbformat.v4.new_output("display_data", _figure.data(5))
+    notebook.cells.append(nbformat.v4.new_code_cell("drawn", outputs=[drawn], execution_count=2))
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(notebook, folder / "trial.ipynb")
     with lab(folder) as address:
@@ -182,3 +186,37 @@ def test_a_stored_question_is_read_with_its_folded_answer(tab):
     cell.locator("summary").click()
     assert answer.inner_text() == "2"
     assert cell.locator(".jp-OutputArea input").count() == 0
+
+
+def test_a_drawing_has_its_style_colours_and_links(tab):
+    run(tab, 5)
+    figure = tab.locator(".jp-CodeCell").nth(5).locator(".dr-figure")
+    svg = figure.locator("svg.dr")
+    svg.wait_for()
+    assert tab.locator(".jp-CodeCell").nth(5).get_by_text("Error").count() == 0
+    assert not figure.locator(".dr-note").is_visible()
+    drawn, said = svg.bounding_box(), figure.locator("figcaption").bounding_box()
+    assert 400 < drawn["width"] < 460
+    assert said["x"] >= drawn["x"] + drawn["width"]
+    fill = "part => getComputedStyle(part).fill"
+    (blue,) = set(svg.locator(".dr-noun.dr-q").evaluate_all(f"all => all.map({fill})"))
+    assert blue == "rgb(0, 114, 178)"
+    link = svg.locator("a").first
+    assert link.evaluate("a => a.href.baseVal") == "01_dot_products.ipynb"
+    assert link.evaluate("a => getComputedStyle(a).color") == svg.evaluate(
+        "svg => getComputedStyle(svg).color"
+    )
+    # In the dark theme, the dark shades of the roles.
+    tab.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    (blue,) = set(svg.locator(".dr-noun.dr-q").evaluate_all(f"all => all.map({fill})"))
+    tab.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    assert blue == "rgb(108, 184, 234)"
+
+
+def test_a_stored_drawing_is_no_heap_of_words(tab):
+    area = tab.locator(".jp-CodeCell").nth(len(CELLS) + 1).locator(".jp-OutputArea")
+    area.scroll_into_view_if_needed()
+    said = area.inner_text()
+    assert said.startswith("Run this cell to see the drawing.")
+    assert "The mask is new." in said
+    assert "queries" not in said
