@@ -6,6 +6,7 @@ import { sliderControl } from "./shared/slider.js";
 
 const widths = [4, 16, 64, 256, 1024];
 const [queries, keys, size] = [1000, 16, 32]; // size: words of 32 coins in the widest vector
+const certain = 0.99; // a query that gives one key more than this has chosen
 
 // MurmurHash3's finalizer, of a counter: the same 32 coins as in Python.
 const word = (count) => {
@@ -62,25 +63,23 @@ const numbers = ({ power, seed }) => ({
     const divisor = widths[i] ** power;
     const weights = Array(keys).fill(0);
     const powers = new Float64Array(keys);
-    let [total, squares, slope] = [0, 0, 0];
+    let [total, squares, sure] = [0, 0, 0];
     // 1,000 softmaxes for each width at every input event: plain loops, so that a phone keeps up.
     for (const row of rows) {
-      let [sum, sumOfSquares] = [0, 0];
+      let sum = 0;
       for (let j = 0; j < keys; j += 1) {
         const score = row[j] / divisor;
         total += score;
         squares += score * score;
         powers[j] = Math.exp((row[j] - row[0]) / divisor); // the first score is the largest
         sum += powers[j];
-        sumOfSquares += powers[j] * powers[j];
       }
       for (let j = 0; j < keys; j += 1) weights[j] += powers[j] / sum / queries;
-      // For one query, all |∂w_i/∂s_j| add up to twice the sum of w_i (1 − w_i).
-      slope += (2 * (1 - sumOfSquares / (sum * sum))) / keys ** 2 / queries;
+      if (powers[0] / sum > certain) sure += 1;
     }
     const n = queries * keys;
     const variance = (squares - total ** 2 / n) / (n - 1);
-    return { width: widths[i], divisor, variance, slope, weights };
+    return { width: widths[i], divisor, variance, sure, weights };
   }),
 });
 
@@ -90,26 +89,25 @@ const say = ({ rows }, { power }) => {
   const ratio = last.variance / first.variance;
   if (ratio > 1.15 && power === 0) {
     return (
-      `Undivided, the wide rows have made their choice: at width 1024 one key in 16 gets ${wide}` +
-      ` of all attention on average, by chance, and the slope is only ${decimals(last.slope)}.`
+      `Without division, chance picks one key in the wide rows: at width 1024, ${last.sure} of ` +
+      "1,000 queries have a weight above 0.99."
     );
   }
   if (ratio > 1.15) {
     return (
-      `The wide rows still choose harder: the largest weight is ${wide} at width 1024, ` +
+      `The wide rows are still more one-sided: the largest weight is ${wide} at width 1024, ` +
       `and ${narrow} at width 4.`
     );
   }
   if (ratio > 1 / 1.15) {
     return (
-      "Now the rows agree: the variance is near 1 at every width, and so the slope is the same. " +
-      "(Width 4 stays a little softer: four coins make only five different scores.)"
+      "Now the rows agree: the variance is near 1 at every width. (Width 4 stays a little softer: " +
+      "four coins never add up to more than 4.)"
     );
   }
   return (
-    `Too much: the wide rows hardly choose at all. At width 1024 the largest weight is ${wide}, ` +
-    `and ${decimals(1 / keys, 2)} would be an equal share. Softmax is steep there, but the ` +
-    "differences that it could pass on have been divided away."
+    `Too much: now the wide rows are the more even ones. The largest weight is ${wide} at width ` +
+    `1024, and ${narrow} at width 4. An equal share would be ${decimals(1 / keys, 2)}.`
   );
 };
 
@@ -131,7 +129,7 @@ const build = (view) => {
     ["divided by ", widthName, power],
     ["variance of scores"],
     ["largest weight"],
-    ["mean slope"],
+    ["queries above 0.99"],
   ];
   const rows = widths.map((_, i) => {
     const number = (name, digits, role) =>
@@ -145,14 +143,15 @@ const build = (view) => {
         make("th", { scope: "row" }, liveNumber(view, `rows.${i}.width`, { digits: 0 })),
         number("divisor", 2),
         number("variance", 2, "scores"),
-        number("weights.0", 4, "weights"),
-        number("slope", 4),
+        number("weights.0", 2, "weights"),
+        number("sure", 0),
       ),
       make("tr", {}, make("td", { colspan: 5 }, shareStrip(view, `rows.${i}.weights`, keys))),
     );
   });
   const caption =
-    "16 keys share one unit; the largest share stands first. Means over 1,000 queries.";
+    "The weights of 16 keys, largest first: means over 1,000 queries. The last column counts the " +
+    "queries with a weight above 0.99.";
   const toss = makeButton("Toss all coins again", () =>
     view.set("seed", (view.get("seed") + 1) % 100),
   );
@@ -160,7 +159,12 @@ const build = (view) => {
   const reading = resultSentence(view, say);
   reading.classList.add("four");
   return [
-    make("p.live-lead", {}, "Each row is a width. Move the power until all rows look alike."),
+    make(
+      "p.live-lead",
+      {},
+      "p = 0: no division. p = 0.5: the root. p = 1: the width itself. Move p until all rows look " +
+        "nearly alike.",
+    ),
     sliderControl(view, "power", { label: "power p", min: 0, max: 1, step: 0.05 }),
     make(
       "div.live-scroll",

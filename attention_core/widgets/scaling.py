@@ -12,6 +12,7 @@ from attention_core.widgets.traits import CountTrait, NumberTrait
 
 WIDTHS = (4, 16, 64, 256, 1024)
 QUERIES, KEYS = 1000, 16
+SURE = 0.99  # a query that gives one key more than this has chosen
 WORD = 32  # coins (bits) in one number of the generator
 
 
@@ -43,8 +44,8 @@ class Scaling(LiveFigure):
 
     The entries of the vectors are the coins of chapter 4, +1 or -1. Each of 1,000 queries has
     16 keys of its own. For each width the figure shows the divisor, the variance of the divided
-    scores, the mean weights (largest first), and the mean absolute slope, ``|dw_i / ds_j|``.
-    Power 0 divides by 1, power 0.5 by the root of the width, and power 1 by the width.
+    scores, the mean weights (largest first), and how many of the 1,000 queries give one key more
+    than 0.99. Power 0 divides by 1, power 0.5 by the root of the width, and power 1 by the width.
 
     Args:
         power: the scores are divided by d_k to this power, between 0 and 1
@@ -57,7 +58,7 @@ class Scaling(LiveFigure):
     """
 
     module = "scaling"
-    heights = (574, 645)
+    heights = (595, 678)
 
     power = NumberTrait(0.0, least=0.0, most=1.0)
     seed = CountTrait(0, least=0, most=99)
@@ -83,26 +84,25 @@ class Scaling(LiveFigure):
     def numbers(self) -> Numbers:
         scores = self.scores
         w = masked_softmax(scores)
-        slopes = torch.diag_embed(w) - w[..., :, None] * w[..., None, :]
         rows = zip(
             WIDTHS,
             self.divisors.tolist(),
             scores.flatten(1).var(dim=-1).tolist(),
-            slopes.abs().mean(dim=(1, 2, 3)).tolist(),
+            (w.amax(dim=-1) > SURE).sum(dim=-1).tolist(),
             self.weights.tolist(),
             strict=True,
         )
-        names = ("width", "divisor", "variance", "slope", "weights")
+        names = ("width", "divisor", "variance", "sure", "weights")
         return {"rows": [dict(zip(names, row, strict=True)) for row in rows]}
 
     def table(self) -> Table:
         rows = [
-            [row["width"], row["divisor"], row["variance"], row["weights"][0], row["slope"]]
+            [row["width"], row["divisor"], row["variance"], row["weights"][0], row["sure"]]
             for row in self.numbers()["rows"]
         ]
         return Table(
             f"Scores of 16 keys, divided by the width to the power {self.power:g}",
-            ["width", "divided by", "variance", "largest weight", "slope"],
+            ["width", "divided by", "variance", "largest weight", "above 0.99"],
             rows,
         )
 
