@@ -137,6 +137,10 @@ REWRITINGS = (
         r'getItem\("theme"\) \|\| ""', f'getItem("theme") || {_SYSTEM_THEME}',
     ),
     Rewriting("describe the page", "head", "</title>", _described),
+    # The theme's first stylesheet does nothing but import the basic one.
+    Rewriting(
+        "load the basic style at once", "head", r"_static/styles/theme\.css", "_static/basic.css"
+    ),
     # After the charset, which must be in the first 1,024 bytes.
     Rewriting(
         "begin with the stand-in for storage", "head", '<meta charset="utf-8" />',
