@@ -213,7 +213,7 @@ SCENES = {
 
 _PAGES = {
     "01_dot_products.ipynb": ("Chapter 1: What does X·Xᵀ mean?", "compare share mix"),
-    "03_query_key_value.ipynb": ("Chapter 3: Why three copies of the same words?", "matrices"),
+    "03_query_key_value.ipynb": ("Chapter 3: Why three versions of each word?", "matrices"),
     "04_scaling.ipynb": ("Chapter 4: Why divide by √dₖ?", "division"),
     "05_masks.ipynb": ("Chapter 5: What may a word look at?", "mask"),
     "06_multi_head.ipynb": ("Chapter 6: Why look several times?", "heads"),
