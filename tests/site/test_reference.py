@@ -20,7 +20,8 @@ PAGES = sorted((BOOK / "reference").glob("*.md"))
 # Explained and used in no chapter: tools around the book, types for annotations, and
 # colours. A name that a chapter should show does not belong here.
 OUTSIDE = """
-published.tables cache.LayerCache cache.Pair
+published.tables published.load_table cache.LayerCache cache.Pair
+dot_products.draw_shadows dot_products.draw_softmax exercises.torch_calls
 decoding.Translator training.Batches functional.AttentionFunction
 layers.FeedForwardFactory
 load_checkpoint save_checkpoint load_training save_training
