@@ -40,7 +40,7 @@ class QueryKeyValue(LiveFigure):
     """
 
     module = "query_key_value"
-    heights = (484, 882)
+    heights = (484, 907)
 
     market = TensorTrait(MARKET, shape=(4, 3))
     # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled.
