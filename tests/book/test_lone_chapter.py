@@ -129,7 +129,7 @@ def test_a_chapter_alone_fetches_the_package_and_shows_what_the_site_shows(tmp_p
     assert {entry for entry in packages.iterdir() if entry.is_symlink()} == borrowed
 
     cells = {
-        path.name: [read_cell(path, "first-cell"), read_cell(path, "setup"), *imports(read(path))]
+        path.name: [*read_cells(path, "first-cell", "setup"), *imports(read(path))]
         for path in CHAPTERS
     }
     (alone / "cells.json").write_text(json.dumps(cells), encoding="utf-8")
@@ -167,8 +167,8 @@ def test_a_chapter_alone_says_how_to_get_the_weights_and_then_runs(tmp_path, add
     assert (result.returncode, result.stdout) == (0, "".join(stored)), result.stderr
 
 
-def read_cell(path, name):
-    return next(cell.source for cell in read(path).cells if cell.id == name)
+def read_cells(path, *names):
+    return [cell.source for cell in read(path).cells if cell.id in names]
 
 
 def test_the_first_cell_adds_what_is_missing_and_nothing_else(tmp_path, address):
