@@ -270,11 +270,7 @@ const build = (view) => {
     make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": label }, table);
 
   return [
-    make(
-      "p.live-lead",
-      {},
-      "Drag the tip of q1: all four queries turn. Goal: an error below 0.2.",
-    ),
+    make("p.live-lead", {}, "Drag the tip of q1: all four queries turn. Goal: an error below 0.2."),
     make(
       "div.live-turned",
       {},

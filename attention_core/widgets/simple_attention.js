@@ -154,7 +154,9 @@ const build = (view) => {
     context,
     worked,
     sliderControl(view, "temperature", { label: "temperature", min: 0.05, max: 5, step: 0.05 }),
-    toggleControl(view, "cosine", { label: "compare directions only: every word scaled to length 1" }),
+    toggleControl(view, "cosine", {
+      label: "compare directions only: every word scaled to length 1",
+    }),
     resultSentence(view, say),
   ];
 };

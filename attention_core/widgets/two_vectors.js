@@ -115,7 +115,11 @@ const build = (view) => {
     ],
   ];
   return [
-    make("p.live-lead", {}, "Drag the tips of the arrows (by keyboard: arrow keys). Each square is 1 wide."),
+    make(
+      "p.live-lead",
+      {},
+      "Drag the tips of the arrows (by keyboard: arrow keys). Each square is 1 wide.",
+    ),
     make("div.live-columns", {}, plane.svg, facts),
     make(
       "div.live-presses",
