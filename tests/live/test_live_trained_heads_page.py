@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from booksite.live import _bundler, model_script
+from booksite.live import bundler, model_script
 from figure_checks import check
 from site_browser import PHONE, WIDE, served
 
@@ -17,7 +17,7 @@ FETCHED = ("heads_trained.js", "heads_untrained.js")
 def folder(tmp_path_factory):
     """A page as the book's build makes it, with the scripts beside it."""
     made = tmp_path_factory.mktemp("page")
-    script = _bundler(HERE).page_script([HERE / "trained_heads.js"], HERE / "host.js")
+    script = bundler(HERE).page_script([HERE / "trained_heads.js"], HERE / "host.js")
     (made / "figure.js").write_text(script, encoding="utf-8")
     for name in FETCHED:
         (made / name).write_text(model_script(name.removesuffix(".js")), encoding="utf-8")
