@@ -197,8 +197,8 @@ def show(fig: Figure, *, alt: str, light: bool = False) -> None:
     the chapter's verification compares it.
 
     Args:
-        light: take 1.5 pixels instead of 2, and 64 colours, which is enough for boxes, arrows
-            and words, at less than 60 % of the bytes
+        light: take 1.5 pixels instead of 2, and 32 colours, which is enough for boxes, arrows
+            and words, at about half the bytes
 
     Raises:
         ValueError: alt is shorter than 20 characters
@@ -208,7 +208,7 @@ def show(fig: Figure, *, alt: str, light: bool = False) -> None:
     alt = " ".join(alt.split())
     if len(alt) < 20:
         raise ValueError(f"alt must say in at least 20 characters what is seen, got {alt!r}")
-    pixel_ratio, colors = (1.5, 64) if light else (_PIXEL_RATIO, 256)
+    pixel_ratio, colors = (1.5, 32) if light else (_PIXEL_RATIO, 256)
     raw = io.BytesIO()
     fig.savefig(raw, format="png", dpi=_CSS_DPI * pixel_ratio)
     plt.close(fig)
