@@ -32,12 +32,9 @@ LONG = {
 
 
 @pytest.fixture(autouse=True)
-def book_style():
-    with mpl.rc_context():
-        plotting.use_book_style()
-        yield
-        assert not plt.get_fignums(), "a figure that pyplot keeps would be shown twice"
-        plt.close("all")
+def no_figure_stays(book_style):
+    yield
+    assert not plt.get_fignums(), "a figure that pyplot keeps would be shown twice"
 
 
 def draw(sizes, sentences):

@@ -6,20 +6,11 @@ import pytest
 
 pytest.importorskip("seaborn", reason="needs attention-core[plot]")
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import torch
 
-from attention_core import plotting
 from attention_core.dot_products import draw_shadows, draw_softmax, places_from_products
 
-
-@pytest.fixture(autouse=True)
-def book_style():
-    with mpl.rc_context():
-        plotting.use_book_style()
-        yield
-        plt.close("all")
+pytestmark = pytest.mark.usefixtures("book_style")
 
 
 def random(*size, seed=0):

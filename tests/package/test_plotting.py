@@ -20,12 +20,7 @@ from attention_core import plotting
 TABLE = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]])
 
 
-@pytest.fixture(autouse=True)
-def book_style():
-    with mpl.rc_context():
-        plotting.use_book_style()
-        yield
-        plt.close("all")
+pytestmark = pytest.mark.usefixtures("book_style")
 
 
 @pytest.fixture

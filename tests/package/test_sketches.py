@@ -4,12 +4,10 @@ import pytest
 
 pytest.importorskip("seaborn", reason="needs attention-core[plot]")
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from attention_core import TransformerConfig, causal_mask, plotting, window_mask
+from attention_core import TransformerConfig, causal_mask, window_mask
 from attention_core.sketches import (
     draw_key_heads,
     draw_language_model,
@@ -21,12 +19,7 @@ from attention_core.sketches import (
 SIZES = {"src_vocab_size": 11, "tgt_vocab_size": 11, "d_model": 12, "d_ff": 16}
 
 
-@pytest.fixture(autouse=True)
-def book_style():
-    with mpl.rc_context():
-        plotting.use_book_style()
-        yield
-        plt.close("all")
+pytestmark = pytest.mark.usefixtures("book_style")
 
 
 def texts(figure):
