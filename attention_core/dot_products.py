@@ -109,7 +109,7 @@ def _draw_shadow(
     roles, ink = plotting.ROLE_COLORS, plotting.INK
     below = -0.06 * wide
     ax.plot([shadow, shadow], [below, rest], color=ink, lw=1.5, ls=(0, (4, 3)))
-    ax.plot([length, length], [-0.26 * wide, 0], color=roles["query"], lw=1, ls=":")
+    ax.plot([length, length], [-0.26 * wide, 0], color=roles["query"], lw=2, ls=":")
     ax.plot([0, shadow], [below, below], color=roles["key"], lw=6, solid_capstyle="butt")
     for role, tip in (("key", (shadow, rest)), ("query", (length, 0.0))):
         style = {"arrowstyle": "-|>", "color": roles[role], "mutation_scale": 18, "lw": 3}
@@ -117,8 +117,8 @@ def _draw_shadow(
     angle = math.degrees(math.atan2(rest, shadow))
     ax.add_patch(Arc((0, 0), 0.5 * wide, 0.5 * wide, theta1=0, theta2=angle, color=ink, lw=1.5))
     half = math.radians(angle / 2)
-    ax.text(0.31 * wide * math.cos(half), 0.31 * wide * math.sin(half), "θ", ha="center",
-            va="center", size=15)  # fmt: skip
+    ax.text(0.28 * wide * math.cos(half), 0.28 * wide * math.sin(half), f"{angle:.0f}°",
+            ha="left", va="center", size=15)  # fmt: skip
     above = f"{key} {math.hypot(shadow, rest):.2f}"
     ax.text(
         shadow, rest + 0.03 * wide, above, color=roles["key"], ha="center", va="bottom", size=15

@@ -47,8 +47,9 @@ SCENES = {
         lit="all",
         title="Attention in its barest form, on three tokens",
         about="Each column is one row of *X*, drawn upright. Follow 早: it meets each column, and "
-        "each meeting gives a score. Softmax turns the scores into weights, which add up to 1 "
-        "before they are rounded. The weights mix the columns into a new 早.",
+        "each meeting gives a score. Softmax turns its scores into weights, which add up to 1 "
+        "before rounding and mix the columns into a new 早. Two sums are written out, and frames "
+        "mark their numbers.",
     ),
     2: Scene(
         "inside",

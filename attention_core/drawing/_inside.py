@@ -126,6 +126,7 @@ class _Attention:
             if not self.roles:
                 pairs = list(zip(N.q[f], N.k[0], strict=True))
                 pen.total(self.q_end, self.top - 26, pairs, N.scores[f][0], 3)
+                pen.rect("edge focus", self.left, self.y + self.row * f, self.pitch, self.row, 3)
         self.y += self.row * self.rows
 
     def inputs(self) -> None:
@@ -157,7 +158,7 @@ class _Attention:
             self.numbers(self.N.weights, "w", "weights")
             if not pen.tight:
                 self.row_words(self.left - 15)
-        self.y += self.row * self.rows + 22
+        self.y += self.row * self.rows + (22 if self.roles else 62)
 
     def values(self) -> None:
         pen, role, first = self.pen, "v" if self.roles else "", self.lanes[0] - self.key / 2
@@ -177,12 +178,27 @@ class _Attention:
             shape = f"({len(self.lanes)}, {self.dv})"
             pen.noun(*at, name, shape, f"end {role}", flat=not pen.tight)
 
+    def hand_down(self) -> None:
+        """The weights of one row, taken out of the table, each above the column it multiplies."""
+        pen, row = self.pen, self.row
+        end, rail = self.left + self.pitch * len(self.lanes), self.y - 52
+        start = self.y - 62 - row * (self.rows - self.f - 0.5)
+        first, *others = self.lanes
+        path = (end + 1, start), (end + 7, start), (end + 7, rail), (first, rail)
+        pen.line(*path, (first, rail + 10), role="w", tip=False)
+        for lane in others:
+            pen.line((lane, rail), (lane, rail + 10), role="w", tip=False)
+        for lane, weight in zip(self.lanes, self.N.weights[self.f], strict=True):
+            pen.strip(lane - 16, rail + 10, [weight], "w", 32, 20)
+
     def mix(self) -> float:
         """Weights times values, added up; behind it what the other queries get."""
         pen, N, f, several = self.pen, self.N, self.f, self.rows > 1
         high, x = self.cell * self.dv, self.right + 20
         mid, low = self.y + high / 2, self.y + high
         with pen.part("mix"):
+            if not self.roles:
+                self.hand_down()
             for lane in self.lanes:
                 pen.line((lane, self.y - 20), (lane, self.y - 2), role="w")
             with pen.leading("mix", "mix"):
@@ -200,5 +216,10 @@ class _Attention:
                 pen.text(x + 18, low + 13, "new", "bold")
                 pen.text(x + 18, low + 27, self.asking[f], "bold")
             if not self.roles:
-                pen.total(self.q_end, mid, *sum_to_show(N.weights[f], N.v), 2)
+                pairs, result, row = sum_to_show(N.weights[f], N.v)
+                pen.total(self.q_end, mid, pairs, result, 2)
+                at, size = self.y + self.cell * row, self.cell
+                for lane in self.lanes:
+                    pen.rect("edge focus", lane - self.key / 2, at, self.key, size, 3)
+                pen.rect("edge focus", x, at, 36, size, 3)
         return low + (34 if pen.tight else 30)

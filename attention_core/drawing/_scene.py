@@ -88,15 +88,17 @@ def softmax_rows(scores: Table) -> Table:
     return weights
 
 
-def sum_to_show(weights: Row, values: Table) -> tuple[list[Point], float]:
-    """Return the products of the first column whose rounded weights give the rounded mixture.
+def sum_to_show(weights: Row, values: Table) -> tuple[list[Point], float, int]:
+    """Return the products, the sum and the index of a column to write out.
+
+    It is the first one whose rounded weights give the rounded mixture.
 
     Raises:
         ValueError: there is no such column, so the sum on paper would not come out
     """
-    for column in zip(*values, strict=True):
+    for index, column in enumerate(zip(*values, strict=True)):
         pairs = list(zip(weights, column, strict=True))
         exact = sum(w * v for w, v in pairs)
         if number(sum(float(number(w)) * v for w, v in pairs), 2) == number(exact, 2):
-            return pairs, exact
+            return pairs, exact, index
     raise ValueError("weights must give their mixture when both are rounded to two decimals")

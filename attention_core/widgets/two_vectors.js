@@ -40,8 +40,8 @@ const say = ({ dot, own, angle }) => {
       : near(angle, 90)
         ? "A right angle: k casts no shadow on q. The dot product is 0, however long the two are."
         : dot > 0
-          ? "The angle is acute: k's shadow falls along q, and the dot product is positive."
-          : "The angle is obtuse: k's shadow falls backwards, and the dot product is negative.";
+          ? "The angle is acute: k’s shadow falls along q, and the dot product is positive."
+          : "The angle is obtuse: k’s shadow falls backwards, and the dot product is negative.";
   const tie = near(dot, own);
   if (!tie && dot < own) return direction;
   if (tie && near(angle, 0)) return `${direction} Here the two are the same vector.`;
@@ -103,7 +103,7 @@ const build = (view) => {
     return press(label, "length", key, to, (state) => fits(to(state)));
   };
   const groups = [
-    ["Turn k", [turn("along q", 1, 0), turn("across q", 0, 1), turn("against q", -1, 0)]],
+    ["Turn k", [turn("along q", 1, 0), turn("at 90°", 0, 1), turn("against q", -1, 0)]],
     [
       "Lengths",
       [
@@ -114,6 +114,9 @@ const build = (view) => {
       ],
     ],
   ];
+  // It stands between what it tells and the buttons, so that on a phone it covers neither.
+  const reading = resultSentence(view, say);
+  reading.classList.add("within");
   return [
     make(
       "p.live-lead",
@@ -121,6 +124,7 @@ const build = (view) => {
       "Drag the tips of the arrows (by keyboard: arrow keys). Each square is 1 wide.",
     ),
     make("div.live-columns", {}, plane.svg, facts),
+    reading,
     make(
       "div.live-presses",
       {},
@@ -133,7 +137,6 @@ const build = (view) => {
         ),
       ),
     ),
-    resultSentence(view, say),
   ];
 };
 

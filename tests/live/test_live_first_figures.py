@@ -139,7 +139,7 @@ def test_each_button_does_what_its_label_says(browser, site):
     def numbers():
         return root.evaluate("root => root.figure.numbers()")
 
-    for label, angle in (("across q", 90), ("against q", 180), ("along q", 0)):
+    for label, angle in (("at 90°", 90), ("against q", 180), ("along q", 0)):
         root.get_by_role("button", name=label).click()
         assert numbers()["angle"] == pytest.approx(angle, abs=1e-6)
         assert numbers()["length_k"] == pytest.approx(2)
