@@ -140,8 +140,7 @@ const build = (view) => {
     make(
       "p.live-lead",
       {},
-      "Choose a word, and it becomes the query. ",
-      `Try “${words[shortest]}” first: which word does it look at most?`,
+      `Choose a word as the query. Which word does “${words[shortest]}” look at most?`,
     ),
     make("div.live-sentence", { role: "group", "aria-label": "The sentence" }, sentence),
     make(
