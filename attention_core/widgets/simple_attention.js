@@ -71,6 +71,7 @@ const say = ({ scores, weights, lengths, loyal }, { words, query, cosine }) => {
 const build = (view) => {
   const { words, embeddings } = view.state();
   const width = embeddings[0].length;
+  const lengths = embeddings.map(vectorLength);
   const sentence = words.map((word, i) => {
     const button = makeButton(wordNode(word), () => view.set("query", i));
     button.dataset.control = "query";
@@ -108,8 +109,8 @@ const build = (view) => {
   const head = make(
     "tr",
     {},
-    ["word", "score", "weight"].map((text) => make("th", { scope: "col" }, text)),
-    make("th", { scope: "colgroup", colspan: width }, "sum so far: weight · word, added up"),
+    ["word", "score", "weight, as a part of 1"].map((text) => make("th", { scope: "col" }, text)),
+    make("th", { scope: "colgroup", colspan: width }, "sum so far of weight · word"),
   );
   const caption = "What the word sees: scores, weights, and its context as the sum grows";
   const context = make(
@@ -134,11 +135,12 @@ const build = (view) => {
     " = ",
     liveNumber(view, "context.0"),
   );
+  const shortest = lengths.indexOf(Math.min(...lengths));
   return [
     make(
       "p.live-lead",
       {},
-      `Choose a word. It becomes the query and looks at all ${words.length}, itself included.`,
+      `Choose a word as the query. Which word does “${words[shortest]}” look at most?`,
     ),
     make("div.live-sentence", { role: "group", "aria-label": "The sentence" }, sentence),
     make(
@@ -153,7 +155,13 @@ const build = (view) => {
     ),
     context,
     worked,
-    sliderControl(view, "temperature", { label: "temperature", min: 0.05, max: 5, step: 0.05 }),
+    sliderControl(view, "temperature", {
+      label: "temperature",
+      min: 0.05,
+      max: 5,
+      step: 0.05,
+      mark: 1,
+    }),
     toggleControl(view, "cosine", {
       label: "compare directions only: every word scaled to length 1",
     }),
