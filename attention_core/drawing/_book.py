@@ -65,8 +65,8 @@ SCENES = {
         lit="tokens queries keys values matrices",
         title="Queries, keys and values, made by three matrices",
         about="Three matrices are new. They give each token three vectors: a query, a key and a "
-        "value. So looking can be one-sided: 早 gives 上 a weight of 0.67, and 上 gives 早 only "
-        "0.16. The grey part is known from chapters 1 and 2.",
+        "value. So a pair can have two scores: 早 gives 上 11, and 上 gives 早 6. The grey part is "
+        "known from chapters 1 and 2. In *X*, *K*⊤ and *V*, each column is one token.",
         parts="project",
         **_MATRICES,
     ),
