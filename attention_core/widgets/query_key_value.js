@@ -1,4 +1,3 @@
-import { setAttributes } from "./shared/attributes.js";
 import { drawArrows, shadedCell, turningTip } from "./shared/arrows.js";
 import { decimals, make } from "./shared/elements.js";
 import { renderFigure } from "./shared/figure.js";
@@ -77,14 +76,14 @@ const say = ({ queries, keys, scores, answers, wanted, error }, { W_q, W_k, W_v 
     if (worst[i] < 0.2) {
       return keyTurned
         ? `Goal reached, with the key turned, too: ${heard}. Turning both by the same angle changes no score.`
-        : `Goal reached: even the worst answer is close, ${heard}. Now turn k1, and then q1 by the same angle.`;
+        : `Goal reached: even the worst answer is close, ${heard}. Now turn k1 by the same angle, too.`;
     }
     if (error < GOAL) {
       return `Goal reached: even the worst answer is near, ${heard}. A longer query comes closer still.`;
     }
     const cure =
       beside > 7
-        ? `The query points ${decimals(beside, 0)} degrees past the key of its neighbour: turn it.`
+        ? `The query is ${decimals(beside, 0)} degrees off its key: turn it.`
         : "The query points the right way, but is short: stretch it.";
     return `Each stall listens most to the neighbour it wants, but not to it alone: ${heard}. ${cure}`;
   }
@@ -143,7 +142,7 @@ const build = (view) => {
     });
   grip("W_k", "key");
   // A larger knob, so that its rim is seen when the query lies on the key.
-  setAttributes(plane.svg.querySelector(".knob.key"), { r: 11 });
+  plane.svg.querySelector(".knob.key")?.setAttribute("r", "11");
   grip("W_q", "query");
 
   const th = (text, attributes = {}) => make("th", { scope: "col", ...attributes }, text);
@@ -265,7 +264,7 @@ const build = (view) => {
   const choice = make("fieldset.live-choice", {}, make("legend", {}, "Value: "), inputs);
   const goal = make("span");
   view.each((n) => {
-    goal.textContent = n.error < GOAL ? `goal reached (below ${GOAL})` : `goal: below ${GOAL}`;
+    goal.textContent = n.error < GOAL ? "goal reached" : `goal: below ${GOAL}`;
   });
   const error = make(
     "p.live-answer",
