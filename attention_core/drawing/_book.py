@@ -65,9 +65,9 @@ SCENES = {
         "inside",
         lit="tokens queries keys values matrices",
         title="Queries, keys and values, made by three matrices",
-        about="Three matrices are new. They give each token three vectors: a query, a key and a "
-        "value. So looking can be one-sided: 早 gives 上 a weight of 0.67, and 上 gives 早 only "
-        "0.16. The grey part is known from chapters 1 and 2.",
+        about="Three matrices are new: they give each token a query, a key and a value. In *X*, "
+        "*K*⊤ and *V* each column is one token. Now a pair can have two scores: 早 gives 上 11, "
+        "and 上 gives 早 6. The grey part is known from chapters 1 and 2.",
         parts="project",
         **_MATRICES,
     ),

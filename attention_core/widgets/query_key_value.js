@@ -31,6 +31,8 @@ const numbers = ({ market, W_q, W_k, W_v }) => {
 
 const PARTS = ["right", "up", "price"];
 const GOODS = ["tea", "rice", "salt", "oil"];
+// The goal is reached where the error is below this.
+const GOAL = 0.2;
 const chosen = (W_v) => [0, 1, 2].find((i) => W_v.every(([x], j) => x === (i === j ? 1 : 0)));
 
 const say = ({ queries, keys, scores, answers, wanted, error }, { W_q, W_k, W_v }) => {
@@ -43,7 +45,7 @@ const say = ({ queries, keys, scores, answers, wanted, error }, { W_q, W_k, W_v 
     return "All scores are 0: each stall listens to all alike and hears the mean of the values. Attention cannot answer “nobody”.";
   }
   const both = `Stall 1 gives stall 2 the score ${decimals(scores[0][1], 2)} and gets ${decimals(scores[1][0], 2)} back`;
-  const alike = `${both}. So it is for every pair: the scores are symmetric`;
+  const alike = `${both}. The same holds for every pair: the scores are symmetric`;
   const symmetric = scores.every((row, i) => row.every((s, j) => near(s, scores[j][i])));
   const steps = scores.map((row, i) => {
     const top = Math.max(...row);
@@ -73,15 +75,15 @@ const say = ({ queries, keys, scores, answers, wanted, error }, { W_q, W_k, W_v 
     const heard = `stall ${i + 1} hears ${decimals(answers[i], 2)} for a price of ${wanted[i]}`;
     if (worst[i] < 0.2) {
       return keyTurned
-        ? `Solved, with the key turned, too: ${heard}. Turning both by the same angle changes no score.`
-        : `Solved: even the worst answer is close, ${heard}. Now turn query and key by the same angle.`;
+        ? `Goal reached, with the key turned, too: ${heard}. Turning both by the same angle changes no score.`
+        : `Goal reached: even the worst answer is close, ${heard}. Now turn k1 by the same angle, too.`;
     }
-    if (error < 0.2) {
+    if (error < GOAL) {
       return `Goal reached: even the worst answer is near, ${heard}. A longer query comes closer still.`;
     }
     const cure =
       beside > 7
-        ? `The query points ${decimals(beside, 0)} degrees past the key of its neighbour: turn it.`
+        ? `The query is ${decimals(beside, 0)} degrees off its key: turn it.`
         : "The query points the right way, but is short: stretch it.";
     return `Each stall listens most to the neighbour it wants, but not to it alone: ${heard}. ${cure}`;
   }
@@ -139,10 +141,12 @@ const build = (view) => {
       move: (to) => view.set(trait, moved(view.get(trait), view.get("market")[0], to)),
     });
   grip("W_k", "key");
+  // A larger knob, so that its rim is seen when the query lies on the key.
+  plane.svg.querySelector(".knob.key")?.setAttribute("r", "11");
   grip("W_q", "query");
 
   const th = (text, attributes = {}) => make("th", { scope: "col", ...attributes }, text);
-  const caption = "Weights, and below them scores; under each stall its row: right, up, price";
+  const caption = "Weights, with the scores below them";
   const place = (i) => make("small", {}, `(${view.get("market")[i].map(wholeNumber).join(", ")})`);
   const rows = stalls.map((stall, i) =>
     make(
@@ -258,11 +262,17 @@ const build = (view) => {
     return make("label", {}, input, make("span", {}, text));
   });
   const choice = make("fieldset.live-choice", {}, make("legend", {}, "Value: "), inputs);
+  const goal = make("span");
+  view.each((n) => {
+    goal.textContent = n.error < GOAL ? "goal reached" : `goal: below ${GOAL}`;
+  });
   const error = make(
     "p.live-answer",
     {},
     "Mean square error: ",
     liveNumber(view, "error", { digits: 2 }),
+    ", ",
+    goal,
   );
 
   // Boxes of their own, so that with large text these tables scroll and the page does not.
@@ -270,7 +280,7 @@ const build = (view) => {
     make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": label }, table);
 
   return [
-    make("p.live-lead", {}, "Drag the tip of q1: all four queries turn. Goal: an error below 0.2."),
+    make("p.live-lead", {}, "Drag the tip of q1: all four queries turn."),
     make(
       "div.live-turned",
       {},

@@ -40,7 +40,7 @@ class QueryKeyValue(LiveFigure):
     """
 
     module = "query_key_value"
-    heights = (484, 907)
+    heights = (484, 858)
 
     market = TensorTrait(MARKET, shape=(4, 3))
     # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled.

@@ -90,7 +90,7 @@ SAID = [
     (as_lists(W_q=turned(90, 2), W_v=RIGHT), "no price"),
     (as_lists(W_v=PRICE), "Goal reached"),
     (as_lists(W_q=turned(90, 1)), "but is short: stretch it"),
-    (as_lists(W_q=turned(90, 4)), "Solved"),
+    (as_lists(W_q=turned(90, 4)), "Goal reached"),
     (as_lists(W_q=turned(180, 4)), "opposite"),
     (as_lists(W_q=turned(-90, 4)), "the wrong one: anticlockwise"),
     (as_lists(W_q=turned(-90, 4), W_k=turned(-90)), "turned alike"),
@@ -115,7 +115,7 @@ def test_the_handles_of_stall_1_reach_the_solution_by_keyboard(browser, site):
         keyboard.press(key)
     state = root.evaluate("root => root.figure.state()")
     assert state["W_q"] == [[0, -4], [4, 0], [0, 0]]
-    assert "Solved" in root.locator(".live-reading").inner_text()
+    assert "Goal reached" in root.locator(".live-reading").inner_text()
     # Turning the key by the same angle undoes it. A tip at the origin can still be moved.
     root.get_by_role("slider", name="key of stall 1").focus()
     for key in ("Shift+ArrowRight", "Shift+ArrowRight"):

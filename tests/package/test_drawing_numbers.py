@@ -89,8 +89,8 @@ def test_rounded_weights_add_up_to_1_and_give_the_rounded_mixtures(chapter):
 def test_the_captions_say_what_the_numbers_are():
     third, fourth, fifth = (_scene.Numbers(_book.SCENES[n]).weights for n in (3, 4, 5))
     said = _book.SCENES[3].about
-    assert f"早 gives 上 a weight of {number(third[0][1])}" in said
-    assert f"上 gives 早 only {number(third[1][0])}" in said
+    scores = _scene.Numbers(_book.SCENES[3]).scores
+    assert f"早 gives 上 {scores[0][1]:.0f}, and 上 gives 早 {scores[1][0]:.0f}." in said
     # Chapter 4: the weights are more even. Chapter 5: 上 sees only 早 and itself.
     for before, after in zip(third, fourth, strict=True):
         assert max(after) < max(before)
