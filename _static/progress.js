@@ -33,7 +33,7 @@
 
   const onMap = () => {
     /** @type {NodeListOf<HTMLAnchorElement>} */
-    const found = document.querySelectorAll("section#the-map table a");
+    const found = document.querySelectorAll("section#the-map ol a");
     const links = [...found].filter((a) => name(a.href));
     if (!links.length) return;
     const note = document.createElement("p");
@@ -70,10 +70,7 @@
     };
     show();
     addEventListener("pageshow", show); // after the Back button, too
-    document
-      .querySelector("section#the-map table")
-      ?.closest(".pst-scrollable-table-container, table")
-      ?.after(note);
+    document.querySelector("section#the-map ol")?.after(note);
   };
 
   const start = () => {

@@ -2,8 +2,10 @@
 
     python tools/front_page.py
 
-writes it, as SVG that stands in the page: it takes the page's font and its colours, light or
-dark. The numbers are the table ``bark`` of published numbers, which chapter 2 works with.
+writes it, as HTML with SVG that stands in the page: it takes the page's font and its colours,
+light or dark. The reader chooses a word by radio buttons, and book.css shows the arrow of the one
+that is checked; there is no script. The numbers are the table ``bark`` of published numbers, which
+chapter 2 works with.
 """
 
 from __future__ import annotations
@@ -11,71 +13,101 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from attention_core.published import load_table
 
-PATH = Path(__file__).resolve().parent.parent / "_static" / "bark.svg"
-# Pairs that differ in one word. The table has more sentences; these need the fewest words.
-SHOWN = (
-    "The hound has a rough bark.",
-    "The birch has a rough bark.",
-    "That bark came from the wolf.",
-    "That bark came from the pine.",
-)
-CHANGED = "hound", "birch", "wolf", "pine"
+PATH = Path(__file__).resolve().parent / "front_figure.html"
+ANIMALS = "wolf", "cat", "tiger", "fox"
+TREES = "pine", "palm", "apple", "cherry"
+FIRST_CHOICE = "pine"
 LEFT, RIGHT = "dog, puppy, howl, growl", "tree, trunk, wood, leaf"
 
-WIDTH, TOP, ROW, GAP = 354, 34, 44, 8  # in CSS pixels on a phone
-FIRST, LAST = 50, 342  # where the smallest and the largest number stand
+WIDTH, HEIGHT, AXIS = 354, 98, 58  # in CSS pixels on a phone
+FIRST, LAST = 52, 350  # where the smallest and the largest number stand
 
 
 @dataclass(frozen=True)
 class Move:
-    """Where a sentence puts *bark*: how much closer to tree words than to dog words.
+    """Where a word at the end of the sentence puts *bark*: below 0 the dogs are nearer.
 
     Once by attention, and once by the plain mean, in which all words weigh the same.
     """
 
-    sentence: str
+    word: str
     closer_to_tree: float
     plain_mean: float
 
 
 def moves() -> tuple[float, list[Move]]:
-    """Return where *bark* stands alone, and in each sentence."""
+    """Return where *bark* stands alone, and with each word."""
     table = load_table("bark")
-    rows = {" ".join(row["tokens"]): row for row in table["sentences"]}
-
-    def move(text: str) -> Move:
-        row = rows[text.lower().rstrip(".")]
-        return Move(text, _closer(row), _closer(row, "even_"))
-
-    return _closer(table["alone"]), [move(text) for text in SHOWN]
+    found = [Move(w, *(-n for n in table["known"][w])) for w in (*ANIMALS, *TREES)]
+    return float(table["alone"]["tree"] - table["alone"]["dog"]), found
 
 
-def _closer(row: dict[str, Any], prefix: str = "") -> float:
-    return float(row[f"{prefix}tree"] - row[f"{prefix}dog"])
+def said(number: float) -> str:
+    """Return a number with two digits and a typographic minus sign."""
+    return f"{number:.2f}".replace("-", "−")
+
+
+def result(move: Move) -> str:
+    """Say in a sentence where a word puts *bark*."""
+    alone, _ = moves()
+    if move.closer_to_tree > 0:
+        where = "over to the tree side"
+        if move.word in ANIMALS:
+            where += ". Here the step goes wrong"
+    elif move.closer_to_tree < alone:
+        where = "further to the dog side"
+    else:
+        where = "and stays on the dog side"
+    return (
+        f"With <em>{move.word}</em>, <em>bark</em> moves to {said(move.closer_to_tree)}, {where}."
+    )
 
 
 def described() -> str:
-    """Say what the figure shows, for readers who do not see it."""
+    """Say what the picture shows, for readers who do not see it."""
     alone, found = moves()
-    said = [
-        f"“{move.sentence}” moves it towards the "
-        f"{'tree' if move.closer_to_tree > alone else 'dog'} words, to {move.closer_to_tree:.2f}; "
-        f"the plain mean is at {move.plain_mean:.2f}."
+    ends = "; ".join(
+        f"{move.word}: {said(move.closer_to_tree)}, plain mean {said(move.plain_mean)}"
         for move in found
-    ]
+    )
     return (
-        f"Where the word bark lies between the words {LEFT} on the left and the words {RIGHT} "
-        f"on the right; at 0 it is equally near to both. Alone it stands at {alone:.2f}. "
-        + " ".join(said)
-    ).replace("-", "−")
+        f"A line from the words {LEFT} on the left to the words {RIGHT} on the right; 0 is "
+        f"halfway. The word bark alone stands at {said(alone)}. An arrow leads from there to "
+        f"where the chosen word puts it. {ends}."
+    )
 
 
 def figure() -> str:
-    """Return the figure as SVG."""
+    """Return the figure: the words to choose from, the sentence, and the picture."""
+    _, found = moves()
+    choices, ends, results = [], [], []
+    for number, move in enumerate(found, 1):
+        checked = " checked" if move.word == FIRST_CHOICE else ""
+        choices.append(
+            f'<input type="radio" name="bark" id="bark-{move.word}"{checked}>'
+            f'<label for="bark-{move.word}">{move.word}</label>'
+        )
+        ends.append(f'<b class="case n{number}"> {move.word}</b>')
+        results.append(f'<span class="case n{number}"> {result(move)}</span>')
+    return "\n".join(
+        [
+            '<fieldset class="front-figure">',
+            "<legend>Choose a word. Which animal goes wrong?</legend>",
+            '<div class="front-play">',
+            *choices,
+            f'<p class="sentence">That <b class="word">bark</b> came from the{"".join(ends)}.</p>',
+            _picture(),
+            f'<p class="result" aria-live="polite">{"".join(results)}</p>',
+            "</div>",
+            "</fieldset>\n",
+        ]
+    )
+
+
+def _picture() -> str:
     alone, found = moves()
     numbers = [alone, 0.0]
     for move in found:
@@ -85,36 +117,37 @@ def figure() -> str:
     def x(number: float) -> float:
         return FIRST + (LAST - FIRST) * (number - least) / (largest - least)
 
-    bottom = TOP + len(found) * ROW + len(found) // 2 * GAP + 4
+    start, top = x(alone), AXIS - 18
     parts = [
         _text(0, 12, "← dog words", "small"),
-        _text(x(0), 12, "halfway: 0", "small", "middle"),
         _text(WIDTH, 12, "tree words →", "small", "end"),
+        _text(
+            start,
+            top - 6,
+            f'<tspan class="word">bark</tspan> alone: {said(alone)}',
+            "small",
+            "middle",
+        ),
+        _text(x(0) - 1, top - 6, "0: halfway", "small"),
+        f'<path class="axis" d="M0 {AXIS}H{WIDTH}"/>',
+        f'<path class="even" d="M{x(0):.1f} {top}v26"/>',
+        f'<path class="alone" d="M{start:.1f} {top}v26"/>',
     ]
-    for i, move in enumerate(found):
-        y = TOP + i * ROW + i // 2 * GAP + 6
-        words = html.escape(move.sentence)
-        for word in ("bark", CHANGED[i]):
-            kind = "word" if word == "bark" else "changed"
-            words = words.replace(word, f'<tspan class="{kind}">{word}</tspan>')
+    for number, move in enumerate(found, 1):
+        mean, end = x(move.plain_mean), x(move.closer_to_tree)
+        beside = min(max(mean, 32), WIDTH - 34)
         parts += [
-            _text(0, y, words, "said"),
-            f'<path class="even" d="M{x(0):.1f} {y + 7}v16"/>',
-            f'<path class="mean" d="M{x(move.plain_mean):.1f} {y + 6}v18"/>',
-            _arrow(x(alone), x(move.closer_to_tree), y + 15),
-            _number(x(move.closer_to_tree), y + 19, move.closer_to_tree, alone),
+            f'<g class="case n{number}">',
+            f'<path class="mean" d="M{mean:.1f} {AXIS + 8}v14"/>',
+            _text(beside, AXIS + 35, "plain mean", "small", "middle"),
+            _arrow(start, end),
+            _number(end, move.closer_to_tree, alone),
+            "</g>",
         ]
-    alone_said = f'<tspan class="word">bark</tspan> alone: {alone:.2f}'.replace("-", "−")
-    parts += [
-        f'<circle class="dot" cx="{x(alone):.1f}" cy="{bottom}" r="4"/>',
-        _text(x(alone) + 10, bottom + 4, alone_said, "small"),
-        f'<path class="mean" d="M244 {bottom - 9}v18"/>',
-        _text(252, bottom + 4, "the plain mean", "small"),
-    ]
     inside = "\n".join(parts)
     return (
-        f'<svg class="front-figure" viewBox="0 0 {WIDTH} {bottom + 12}" role="img" '
-        f'aria-label="{html.escape(described())}">\n{inside}\n</svg>\n'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{html.escape(described())}">\n{inside}\n</svg>'
     )
 
 
@@ -123,18 +156,17 @@ def _text(x: float, y: float, words: str, kind: str, anchor: str = "start") -> s
     return f'<text class="{kind}" x="{x:.1f}" y="{y}"{end}>{words}</text>'
 
 
-def _number(x: float, y: float, number: float, start: float) -> str:
+def _number(x: float, number: float, start: float) -> str:
     """Return the number at the head of an arrow that begins at ``start``."""
-    said = f"{number:.2f}".replace("-", "−")
     if number > start:
-        return _text(x + 5, y, said, "said")
-    return _text(x - 5, y, said, "said", "end")
+        return _text(x + 5, AXIS + 5, said(number), "said")
+    return _text(x - 5, AXIS + 5, said(number), "said", "end")
 
 
-def _arrow(start: float, end: float, y: float) -> str:
+def _arrow(start: float, end: float) -> str:
     way = 1 if end > start else -1
+    tip = min(9, abs(end - start))
     return (
-        f'<circle class="dot" cx="{start:.1f}" cy="{y}" r="4"/>'
-        f'<path class="way" d="M{start + 4 * way:.1f} {y}H{end - 6 * way:.1f}"/>'
-        f'<path class="tip" d="M{end:.1f} {y}l{-9 * way} -5v10z"/>'
+        f'<path class="way" d="M{start:.1f} {AXIS}H{end - way * tip:.1f}"/>'
+        f'<path class="tip" d="M{end:.1f} {AXIS}l{-way * tip:.1f} -5.5v11z"/>'
     )

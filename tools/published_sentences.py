@@ -71,6 +71,8 @@ TREES = [
     "olive",
     "spruce",
 ]
+# Front page: the best-known of them, an animal that goes the wrong way among them.
+KNOWN = ["wolf", "cat", "tiger", "fox", "pine", "palm", "apple", "cherry"]
 
 # Chapter 2: five uses of one.
 ONE = {

@@ -149,6 +149,18 @@ def test_chapter_2_bark_follows_its_neighbours():
             assert of_dogs == (sentence["sense"] == "dog")
     assert table["fox"]["dog"] < table["fox"]["tree"]
     assert (table["animals"], table["trees"]) == ([19, 18, 4], [17, 1, 0])
+    # The words of the front page: of both ends, attention's is the first.
+    assert list(table["known"]) == [
+        "wolf",
+        "cat",
+        "tiger",
+        "fox",
+        "pine",
+        "palm",
+        "apple",
+        "cherry",
+    ]
+    assert table["known"]["fox"] == [-0.0306, -0.0885]
     # The vectors of the words give the same.
     for sentence in (wolf, oak):
         x = vectors(*sentence["tokens"])

@@ -1,5 +1,6 @@
 """The front page shows what the chapters compute, and its code runs."""
 
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,10 +13,31 @@ from booksite.stored import stored_drawing
 
 from attention_core import attention_weights
 from attention_core.published import load_table
+from attention_core.training import load_trained
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 MACHINE = ROOT / "chapters" / "09_transformer.ipynb"
+
+
+def shown():
+    """Return where bark stands alone, the moves, and the picture."""
+    (svg,) = re.findall(r"<svg.*</svg>", front_figure.figure(), flags=re.DOTALL)
+    return (*front_figure.moves(), ElementTree.fromstring(svg))
+
+
+def paths(svg, kind):
+    return [path.get("d") for path in svg.iter("path") if path.get("class") == kind]
+
+
+def places(svg, kind):
+    return [float(re.match(r"M([\d.]+) ", path)[1]) for path in paths(svg, kind)]
+
+
+def scale_of(svg):
+    """Return how many pixels stand for 1: from bark alone to halfway, which is 0."""
+    (start,), (halfway,) = places(svg, "alone"), places(svg, "even")
+    return (halfway - start) / -front_figure.moves()[0]
 
 
 def test_the_figure_is_up_to_date():
@@ -28,43 +50,75 @@ def test_the_figure_is_in_the_page_once(site):
 
 
 def test_each_arrow_leads_from_bark_alone_to_its_place_in_the_sentence():
-    svg = ElementTree.fromstring(front_figure.figure())
-    alone, moves = front_figure.moves()
-    dots = [float(dot.get("cx")) for dot in svg.iter("circle")]
-    assert len(set(dots)) == 1
-    tips = [path.get("d") for path in svg.iter("path") if path.get("class") == "tip"]
-    ends = [float(re.match(r"M([\d.]+) ", tip)[1]) for tip in tips]
-    scale = (max(ends) - dots[0]) / (max(move.closer_to_tree for move in moves) - alone)
-    wanted = [dots[0] + scale * (move.closer_to_tree - alone) for move in moves]
-    assert ends == pytest.approx(wanted, abs=0.15)
-    said = ["".join(text.itertext()) for text in svg.iter("text")]
-    assert [move.sentence for move in moves] == said[3:11:2]
-    numbers = [f"{move.closer_to_tree:.2f}".replace("-", "−") for move in moves]
-    assert numbers == said[4:11:2]
+    alone, moves, svg = shown()
+    (start,) = places(svg, "alone")
+    scale = scale_of(svg)
+    starts = [float(re.match(r"M([\d.]+) ", way)[1]) for way in paths(svg, "way")]
+    assert set(starts) == {start}
+    wanted = [start + scale * (move.closer_to_tree - alone) for move in moves]
+    assert places(svg, "tip") == pytest.approx(wanted, abs=0.15)
+    said = ["".join(text.itertext()) for text in svg.iter("text") if text.get("class") == "said"]
+    assert said == [front_figure.said(move.closer_to_tree) for move in moves]
 
 
 def test_a_grey_mark_shows_the_plain_mean_of_each_sentence():
-    svg = ElementTree.fromstring(front_figure.figure())
+    alone, moves, svg = shown()
+    (start,) = places(svg, "alone")
+    wanted = [start + scale_of(svg) * (move.plain_mean - alone) for move in moves]
+    assert places(svg, "mean") == pytest.approx(wanted, abs=0.15)
+
+
+def test_the_page_says_truly_what_the_words_do():
     alone, moves = front_figure.moves()
-    (dot,) = {float(circle.get("cx")) for circle in svg.iter("circle")}
-    *marks, _legend = [path.get("d") for path in svg.iter("path") if path.get("class") == "mean"]
-    places = [float(re.match(r"M([\d.]+) ", mark)[1]) for mark in marks]
-    scale = (max(places) - dot) / (max(move.plain_mean for move in moves) - alone)
-    wanted = [dot + scale * (move.plain_mean - alone) for move in moves]
-    assert places == pytest.approx(wanted, abs=0.15)
-
-
-def test_the_plain_mean_puts_bark_on_the_same_sides_as_the_page_says():
-    _, moves = front_figure.moves()
+    assert alone < 0
+    wrong = [m.word for m in moves if (m.closer_to_tree > 0) != (m.word in front_figure.TREES)]
+    assert wrong == ["fox"]
+    assert "Which animal goes wrong?" in front_figure.figure()
     assert all(move.plain_mean * move.closer_to_tree > 0 for move in moves)
+    assert "lands on the same side with all eight" in INDEX
+    table = load_table("bark")
+    (animals, left, _), (trees, stayed, _) = table["animals"], table["trees"]
+    assert f"{trees - stayed} of {trees} trees pull *bark* to the tree side" in INDEX
+    assert f"{left} of {animals} animals leave it on the dog side" in INDEX
+    found = {" ".join(row["tokens"]): row for row in table["sentences"]}
+    for word in ("wolf", "pine"):  # sentences of chapter 2, too
+        row = found[f"that bark came from the {word}"]
+        for kind, number in zip(("", "even_"), table["known"][word], strict=True):
+            gap = row[f"{kind}dog"] - row[f"{kind}tree"]
+            assert float(number) == pytest.approx(gap, abs=1.1e-4)
 
 
-def test_in_each_pair_one_word_differs_and_puts_bark_on_another_side():
-    _, moves = front_figure.moves()
-    for one, other in zip(moves[::2], moves[1::2], strict=True):
-        words, others = one.sentence.split(), other.sentence.split()
-        assert sum(a != b for a, b in zip(words, others, strict=True)) == 1
-        assert one.closer_to_tree < 0 < other.closer_to_tree
+def test_each_word_has_a_sentence_that_says_what_it_does():
+    said = [front_figure.result(move) for move in front_figure.moves()[1]]
+    assert "<em>wolf</em>, <em>bark</em> moves to −0.06, further to the dog side." in said[0]
+    assert said[2].endswith("moves to −0.03, and stays on the dog side.")
+    assert said[3].endswith("moves to 0.03, over to the tree side. Here the step goes wrong.")
+    assert said[4].endswith("moves to 0.07, over to the tree side.")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chapter", "printed"),
+    [
+        ("give *step* 0.81 of its attention", 3, "one to step: weight 0.81"),
+        ("get only 0.01 back", 3, "step to one: weight 0.01"),
+        ("all 63,082,496 numbers", 9, "63,082,496"),
+        ("of 173,440 numbers", 15, "173,440"),
+        ("even without attention", 12, "no_attention          True"),
+        ("a probability of 0.77", 15, " Paris   0.7725"),
+    ],
+)
+def test_what_the_page_promises_is_shown_by_its_chapter(sentence, chapter, printed):
+    assert sentence in INDEX
+    (path,) = (ROOT / "chapters").glob(f"{chapter:02d}_*.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [out for cell in cells for out in cell.get("outputs", [])]
+    texts = ["".join(out.get("text", out.get("data", {}).get("text/plain", ""))) for out in outputs]
+    assert any(printed in text for text in texts)
+
+
+def test_the_small_model_has_as_many_numbers_as_the_page_says():
+    model = load_trained()
+    assert sum(p.numel() for p in model.parameters()) == 173_440
 
 
 def test_the_table_of_the_figure_is_what_attention_makes_of_the_published_vectors():
