@@ -124,7 +124,7 @@ const build = (view) => {
   const columns = [
     ["width ", widthName.map((part) => part.cloneNode?.(true) ?? part)],
     ["divided by ", widthName, power],
-    ["16 weights, the largest dark"],
+    ["16 weights"],
     ["largest"],
   ];
   const rows = widths.map((_, i) => {
@@ -138,7 +138,7 @@ const build = (view) => {
       make("td", {}, number("weights.0", 2, "weights")),
     );
   });
-  const caption = "Means over 1,000 queries. Their entries, and those of the keys, are coins.";
+  const caption = "The largest weight is dark. Weights are means over 1,000 queries of coins.";
   const toss = makeButton("Toss all coins again", () =>
     view.set("seed", (view.get("seed") + 1) % 100),
   );
