@@ -89,8 +89,8 @@ const say = ({ rows }, { power }) => {
   const ratio = last.variance / first.variance;
   if (ratio > 1.15 && power === 0) {
     return (
-      `Without division, chance picks one key in the wide rows: at width 1024, ${last.sure} of ` +
-      "1,000 queries have a weight above 0.99."
+      `No division: at width 1024, ${last.sure} of 1,000 queries give one key a weight above ` +
+      "0.99. Chance picked that key."
     );
   }
   if (ratio > 1.15) {
@@ -100,14 +100,11 @@ const say = ({ rows }, { power }) => {
     );
   }
   if (ratio > 1 / 1.15) {
-    return (
-      "Now the rows agree: the variance is near 1 at every width. (Width 4 stays a little softer: " +
-      "four coins never add up to more than 4.)"
-    );
+    return "Here the rows nearly agree. At p = 0.5 each score is divided by the root of its width.";
   }
   return (
-    `Too much: now the wide rows are the more even ones. The largest weight is ${wide} at width ` +
-    `1024, and ${narrow} at width 4. An equal share would be ${decimals(1 / keys, 2)}.`
+    `Too much: now the wide rows are the more even ones. The largest weight is ${wide} at the ` +
+    `bottom and ${narrow} at the top.`
   );
 };
 
@@ -127,45 +124,29 @@ const build = (view) => {
   const columns = [
     ["width ", widthName.map((part) => part.cloneNode?.(true) ?? part)],
     ["divided by ", widthName, power],
-    ["variance of scores"],
-    ["largest weight"],
-    ["queries above 0.99"],
+    ["16 weights"],
+    ["largest"],
   ];
   const rows = widths.map((_, i) => {
-    const number = (name, digits, role) =>
-      make("td", {}, liveNumber(view, `rows.${i}.${name}`, { digits, role }));
+    const number = (name, digits, role) => liveNumber(view, `rows.${i}.${name}`, { digits, role });
     return make(
-      "tbody",
+      "tr",
       {},
-      make(
-        "tr",
-        {},
-        make("th", { scope: "row" }, liveNumber(view, `rows.${i}.width`, { digits: 0 })),
-        number("divisor", 2),
-        number("variance", 2, "scores"),
-        number("weights.0", 2, "weights"),
-        number("sure", 0),
-      ),
-      make("tr", {}, make("td", { colspan: 5 }, shareStrip(view, `rows.${i}.weights`, keys))),
+      make("th", { scope: "row" }, number("width", 0)),
+      make("td", {}, number("divisor", 1)),
+      make("td", {}, shareStrip(view, `rows.${i}.weights`, keys)),
+      make("td", {}, number("weights.0", 2, "weights")),
     );
   });
-  const caption =
-    "The weights of 16 keys, largest first: means over 1,000 queries. The last column counts the " +
-    "queries with a weight above 0.99.";
+  const caption = "The largest weight is dark. Weights are means over 1,000 queries of coins.";
   const toss = makeButton("Toss all coins again", () =>
     view.set("seed", (view.get("seed") + 1) % 100),
   );
   toss.dataset.control = "toss";
   const reading = resultSentence(view, say);
-  reading.classList.add("four");
   return [
-    make(
-      "p.live-lead",
-      {},
-      "p = 0: no division. p = 0.5: the root. p = 1: the width itself. Move p until all rows look " +
-        "nearly alike.",
-    ),
-    sliderControl(view, "power", { label: "power p", min: 0, max: 1, step: 0.05 }),
+    make("p.live-lead", {}, "p = 0 divides by 1, and p = 1 by the width itself."),
+    sliderControl(view, "power", { label: "power p", min: 0, max: 1, step: 0.1, digits: 1 }),
     make(
       "div.live-scroll",
       { tabindex: 0, role: "group", "aria-label": caption },
@@ -182,7 +163,7 @@ const build = (view) => {
             columns.map((text) => make("th", { scope: "col" }, text.flat())),
           ),
         ),
-        rows,
+        make("tbody", {}, rows),
       ),
     ),
     make("p.live-after", {}, toss),

@@ -58,7 +58,7 @@ class Scaling(LiveFigure):
     """
 
     module = "scaling"
-    heights = (619, 686)
+    heights = (411, 471)
 
     power = NumberTrait(0.0, least=0.0, most=1.0)
     seed = CountTrait(0, least=0, most=99)

@@ -97,15 +97,6 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "04_scaling": {
         1: {
-            "coins of 1 and -1": "3",
-            "the variance": "[144]",
-            "one vector only": "6",
-            "forgets the width": "4",
-            "nine products, not squared": "36",
-            "nan": "float('nan')",
-            "a word": "'twelve'",
-        },
-        2: {
             "the diagonal alone": "lambda w, g: w * (1 - w) * g",
             "mean not subtracted": "lambda w, g: w * g",
             "plain mean": "lambda w, g: w * (g - g.mean())",
@@ -120,7 +111,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "the table": "lambda w, g: torch.diag(w) - torch.outer(w, w)",
             "no function": "J",
         },
-        3: {
+        2: {
             "one too small": "16.0",
             "one too large": "64",
             "far too large": "[1024]",
