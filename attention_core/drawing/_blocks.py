@@ -33,7 +33,7 @@ def draw_blocks(pen: Pen, scene: Scene) -> float:
         ("keys", 41.0, "keys " + math_text("K^⊤"), "(2, 3)", "k"),
         ("scores", 94.0, "scaled", "(1, 3)", "s"),
         ("numerators", 170.0, "numerators", "exp(s − m)", "w"),
-        ("values", 223.0, "values " + math_text("V"), "(3, 2)", "v"),
+        ("values", 223.0, "values " + math_text("V^⊤"), "(2, 3)", "v"),
         ("summary", 320.0, "summary", "for each block", ""),
     ]
     for part, y, name, shape, role in nouns:

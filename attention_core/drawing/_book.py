@@ -46,10 +46,10 @@ SCENES = {
         "inside",
         lit="all",
         title="Attention in its barest form, on three tokens",
-        about="Each column is one row of *X*, drawn upright. Follow 早: it meets each column, and "
-        "each meeting gives a score. Softmax turns its scores into weights, which add up to 1, "
-        "and mix the columns into a new 早. Two sums are written out; frames show the numbers they "
-        "use. All is computed before rounding, so last digits may differ.",
+        about="Each column is one row of *X*. Follow 早: it meets each column, and each meeting "
+        "gives a score. Softmax turns its scores into weights, which add up to 1 and mix the "
+        "columns into a new 早. Frames show the numbers of the two sums written out; last digits "
+        "may differ, since all is computed before rounding.",
     ),
     2: Scene(
         "inside",

@@ -65,7 +65,7 @@ class _Attention:
             for j, (word, row) in enumerate(zip(scene.tokens, scene.x, strict=True)):
                 pen.text(17 + 24 * j, 9, word, "word bold")
                 pen.strip(7 + 24 * j, 24, row, "", 20, self.cell)
-            pen.noun(17 + 24 * n, 38, math_text("X"), f"({n}, {len(scene.x[0])})", "start")
+            pen.noun(17 + 24 * n, 38, math_text("X^⊤"), f"({len(scene.x[0])}, {n})", "start")
         q_mid, k_mid = self.y + self.row * self.rows / 2, top - self.cell * self.d / 2
         with pen.part("matrices"):
             pen.line((40, top + 5), (40, top + 9), role="q", tip=False)
@@ -158,7 +158,7 @@ class _Attention:
             self.numbers(self.N.weights, "w", "weights")
             if not pen.tight:
                 self.row_words(self.left - 15)
-        self.y += self.row * self.rows + (22 if self.roles else 62)
+        self.y += self.row * self.rows + (62 if self.rows > 1 else 22)
 
     def values(self) -> None:
         pen, role, first = self.pen, "v" if self.roles else "", self.lanes[0] - self.key / 2
@@ -173,9 +173,9 @@ class _Attention:
             self.lane_words(low + 13, 1)
             for x, row in zip(self.lanes, self.N.v, strict=True):
                 pen.strip(x - self.key / 2, self.y, row, role, self.key, self.cell)
-            name = "values " + math_text("V") if role else math_text("X")
+            name = "values " + math_text("V^⊤") if role else math_text("X^⊤")
             at = (self.q_end, mid) if pen.tight else (self.lanes[0] - 18, low + 14)
-            shape = f"({len(self.lanes)}, {self.dv})"
+            shape = f"({self.dv}, {len(self.lanes)})"
             pen.noun(*at, name, shape, f"end {role}", flat=not pen.tight)
 
     def hand_down(self) -> None:
@@ -197,7 +197,7 @@ class _Attention:
         high, x = self.cell * self.dv, self.right + 20
         mid, low = self.y + high / 2, self.y + high
         with pen.part("mix"):
-            if not self.roles:
+            if several:
                 self.hand_down()
             for lane in self.lanes:
                 pen.line((lane, self.y - 20), (lane, self.y - 2), role="w")
