@@ -48,8 +48,8 @@ SCENES = {
         title="Attention in its barest form, on three tokens",
         about="Each column is one row of *X*. Follow 早: it meets each column, and each meeting "
         "gives a score. Softmax turns its scores into weights, which add up to 1 and mix the "
-        "columns into a new 早. Frames show the numbers of the two sums written out; last digits "
-        "may differ, since all is computed before rounding.",
+        "columns into a new 早. The framed numbers belong to the two sums written out; all is "
+        "computed before rounding, so a last digit may differ.",
     ),
     2: Scene(
         "inside",
