@@ -3,7 +3,8 @@
     python tools/published_tables.py
 
 It needs the weights (requirements-real.txt). A test makes the tables again and compares them.
-"layer.head" counts both from 0. "Untrained" is the same machine with random weights.
+"layer.head" counts both from 0. "Untrained" is the same machine with random weights; for
+bark and one, only its layers are random.
 """
 
 import json
@@ -23,6 +24,7 @@ from published_next_words import capitals_table, subjects_table
 from published_words import bark_table, lengths_table, one_table, words_table
 
 from attention_core.published import (
+    SentenceEncoder,
     load_minilm,
     load_smollm2,
     minilm_folder,
@@ -54,18 +56,27 @@ SOURCES = {
 }
 
 
+def with_random_layers(net: SentenceEncoder) -> SentenceEncoder:
+    """Keep embedding and positions of a model, and make its layers random."""
+    control = untrained_minilm()
+    kept = {k: x for k, x in net.state_dict().items() if not k.startswith("encoder.")}
+    control.load_state_dict(control.state_dict() | kept, assign=True)
+    return control.requires_grad_(False)
+
+
 def make() -> dict[str, Any]:
     """Compute all tables."""
     raw = read_safetensors(minilm_folder() / "model.safetensors")
     vectors = raw["embeddings.word_embeddings.weight"].double()
     net, words = load_minilm()
     trained, untrained = Encoder(net, words), Encoder(untrained_minilm(), words)
+    random_layers = Encoder(with_random_layers(net), words)
     model, pairs = load_smollm2()
     return {
         "words": words_table(vectors, words),
         "lengths": lengths_table(vectors, words, model.embedding.weight, pairs),
-        "bark": bark_table(trained, untrained, vectors, words),
-        "one": one_table(trained, untrained, vectors),
+        "bark": bark_table(trained, random_layers, vectors, words),
+        "one": one_table(trained, random_layers, vectors),
         "journey": journey_table(trained),
         "one_face": one_face_table(trained),
         "subjects": subjects_table(model, pairs),

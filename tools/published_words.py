@@ -108,8 +108,9 @@ def bark_table(
             "words, each of length 1; and that of the plain mean of the sentence. Then 96 other "
             "sentences, twelve words with two senses: for how many the nearest mean of the other "
             "sentences is that of the own sense, for this step, for the plain mean, and after 0 to "
-            "6 layers. animals, trees: how many in “that bark came from the …”, with how many dog "
-            "minus tree is above 0, and above bark alone. known: it, and the plain mean's, of some."
+            "6 layers, trained or random. animals, trees: how many in “that bark came from the …”, "
+            "with how many dog minus tree is above 0, and above bark alone. known: it, and the "
+            "plain mean's, of some."
         ),
         "from": "MiniLM",
         "alone": cosines(alone),
@@ -193,7 +194,7 @@ def one_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str
         "chapters": [2],
         "what": (
             "The word one: 30 sentences, five uses. Its cosine in the sentence of the journey with "
-            "the mean of each use, after 0 to 6 layers, of the untrained machine after 6, and of "
+            "the mean of each use, after 0 to 6 layers, after 6 random layers, and of "
             "softmax(X·Xᵀ)X from static vectors; and for how many of the 30 the nearest mean of "
             "the others is that of its own use, with two more controls: the plain mean, and the "
             "piece after one."

@@ -109,8 +109,8 @@ const build = (view) => {
   const head = make(
     "tr",
     {},
-    ["word", "score", "weight, as a part of 1"].map((text) => make("th", { scope: "col" }, text)),
-    make("th", { scope: "colgroup", colspan: width }, "sum so far of weight · word"),
+    ["word", "score", "weight (all add up to 1)"].map((text) => make("th", { scope: "col" }, text)),
+    make("th", { scope: "colgroup", colspan: width }, "running sum of weight · word"),
   );
   const caption = "What the word sees: scores, weights, and its context as the sum grows";
   const context = make(

@@ -196,8 +196,8 @@ def test_chapter_2_one_means_a_single_one_here():
     assert max(table["next_right_of_30"]) == 26
     assert table["static_mixture_right_of_30"] == 19
     assert table["static_mean_right_of_30"] == 21
-    # The untrained machine says something else, and the plain step can hardly tell.
-    assert table["uses"][int(table["untrained_cosine"].argmax())] == "some day"
+    # Random layers leave the winner of the embedding, and the plain step can hardly tell.
+    assert table["untrained_cosine"].argmax() == 4
     first, second = table["static_cosine"].topk(2).values.tolist()
     assert first - second < 0.01
 
