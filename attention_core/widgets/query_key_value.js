@@ -59,8 +59,11 @@ const say = ({ queries, keys, scores, answers, wanted, error }, { W_q, W_k, W_v 
       ? "Query and key are turned alike. The angle between the two is what it was, and each stall still listens most to itself."
       : `${alike}, and each stall listens most to itself.`;
   }
-  if (step === 0)
-    return `${both}: no longer symmetric. But each stall still listens most to itself.`;
+  if (step === 0) {
+    return keyTurned
+      ? "The key is turned, too. Only the angle between query and key counts: each stall again listens most to itself."
+      : `${both}: the scores are not symmetric. But each stall listens most to itself.`;
+  }
   if (step === 2)
     return "Each stall listens most to the one opposite, not to itself. But its neighbour is not found.";
   if (step === 3)
@@ -141,7 +144,7 @@ const build = (view) => {
       move: (to) => view.set(trait, moved(view.get(trait), view.get("market")[0], to)),
     });
   grip("W_k", "key");
-  // A larger knob, so that its rim is seen when the query lies on the key.
+  // A larger knob, so that its rim is seen where the query is turned onto the key.
   plane.svg.querySelector(".knob.key")?.setAttribute("r", "11");
   grip("W_q", "query");
 

@@ -16,6 +16,8 @@ from attention_core.widgets.traits import TensorTrait
 GOODS = ["tea", "rice", "salt", "oil"]
 #: Their rows: right, up, price.
 MARKET = [[0.0, 1.0, 2.0], [1.0, 0.0, 7.0], [0.0, -1.0, 4.0], [-1.0, 0.0, 5.0]]
+#: Cosine and sine of the 20 degrees between queries and keys at the start, doubled.
+C, S = 1.879385241572, 0.684040286651
 
 
 class QueryKeyValue(LiveFigure):
@@ -34,17 +36,18 @@ class QueryKeyValue(LiveFigure):
 
     >>> figure = QueryKeyValue()
     >>> figure.scores[0]
-    tensor([ 2.8284,  0.0000, -2.8284,  0.0000], dtype=torch.float64)
+    tensor([ 2.6579, -0.9674, -2.6579,  0.9674], dtype=torch.float64)
     >>> figure.answers
-    tensor([2.4278, 6.5722, 4.2045, 4.7955], dtype=torch.float64)
+    tensor([2.5727, 6.1678, 4.4688, 4.7907], dtype=torch.float64)
     """
 
     module = "query_key_value"
     heights = (484, 858)
 
     market = TensorTrait(MARKET, shape=(4, 3))
-    # As in chapter 2, the same numbers serve as query and key: the coordinates, doubled.
-    W_q = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
+    # The keys are the coordinates, doubled. The queries are turned a little, anticlockwise, so
+    # that all eight arrows are seen.
+    W_q = TensorTrait([[C, S], [-S, C], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
     W_k = TensorTrait([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]], shape=(3, 2), bounds=(-4, 4))
     W_v = TensorTrait([[0.0], [0.0], [1.0]], shape=(3, 1), bounds=(-4, 4))
 
