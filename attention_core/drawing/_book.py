@@ -65,8 +65,8 @@ SCENES = {
         "inside",
         lit="tokens queries keys values matrices",
         title="Queries, keys and values, made by three matrices",
-        about="Three matrices are new: they give each token a query, a key and a value. In *X*, "
-        "*K*⊤ and *V* each column is one token. Now a pair can have two scores: 早 gives 上 11, "
+        about="Three matrices are new: they give each token a query, a key and a value. In *X*⊤, "
+        "*K*⊤ and *V*⊤ each column is one token. Now a pair can have two scores: 早 gives 上 11, "
         "and 上 gives 早 6. The grey part is known from chapters 1 and 2.",
         parts="project",
         **_MATRICES,
