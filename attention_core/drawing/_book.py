@@ -76,7 +76,8 @@ SCENES = {
         lit="division",
         title="The division by the root of the width",
         about="The division is new in the drawing. Each score is divided by the root of the width "
-        "of a key, here √2, before the softmax. So the weights are more even than in chapter 3.",
+        "of a key, here √2, before the softmax. So the weights are more even than in the drawing "
+        "of chapter 3.",
         parts="project divide",
         **_MATRICES,
     ),
