@@ -1,11 +1,11 @@
-"""Draw the figure of the front page: what one step of attention does to the word *bark*.
+"""Draw the figure of the front page: where a head of a trained model looks from *she* and *he*.
 
     python tools/front_page.py
 
 writes it, as HTML with SVG that stands in the page: it takes the page's font and its colours,
-light or dark. The reader chooses a word by radio buttons, and book.css shows the arrow of the one
-that is checked; there is no script. The numbers are the table ``bark`` of published numbers, which
-chapter 2 works with.
+light or dark. The reader chooses a pronoun and an order by radio buttons, and book.css shows the
+drawing of both; there is no script. The weights are the rows ``told`` of the table ``rates`` of
+published numbers.
 """
 
 from __future__ import annotations
@@ -17,88 +17,100 @@ from pathlib import Path
 from attention_core.published import load_table
 
 PATH = Path(__file__).resolve().parent / "front_figure.html"
-ANIMALS = "wolf", "cat", "tiger", "fox"
-TREES = "pine", "palm", "apple", "cherry"
-FIRST_CHOICE = "pine"
-LEFT, RIGHT = "dog, puppy, howl, growl", "tree, trunk, wood, leaf"
+PRONOUNS = {"she": "girl", "he": "king"}  # and whom they fit
+ORDERS = ("king", "girl"), ("girl", "king")
+START, STOP, END = "start", ".", "end"  # shown for [CLS], the full stop, and [SEP]
 
-WIDTH, HEIGHT, AXIS = 354, 98, 58  # in CSS pixels on a phone
-FIRST, LAST = 52, 350  # where the smallest and the largest number stand
+WIDTH, HEIGHT, BASE = 354, 142, 112  # in CSS pixels on a phone; BASE is where the words stand
+WIDEST = 20  # the thickness of an arc for a weight of 1
+NARROW, BROAD, BOLD = "fijlrt.", "mwTM", {*PRONOUNS, *PRONOUNS.values()}
 
 
 @dataclass(frozen=True)
-class Move:
-    """Where a word at the end of the sentence puts *bark*: below 0 the dogs are nearer.
+class State:
+    """One sentence, and the weights that its pronoun gives to all tokens."""
 
-    Once by attention, and once by the plain mean, in which all words weigh the same.
-    """
+    pronoun: str
+    first: str
+    second: str
+    weights: list[float]
 
-    word: str
-    closer_to_tree: float
-    plain_mean: float
+    @property
+    def tokens(self) -> list[str]:
+        """What is drawn, from left to right."""
+        words = f"The {self.first} told the {self.second} that {self.pronoun} was tired".split()
+        return [START, *words, STOP, END]
+
+    @property
+    def asking(self) -> int:
+        """The place of the pronoun."""
+        return self.tokens.index(self.pronoun)
+
+    @property
+    def person(self) -> str:
+        """The one whom the pronoun fits."""
+        return PRONOUNS[self.pronoun]
+
+    @property
+    def other(self) -> str:
+        return self.first if self.person == self.second else self.second
+
+    def weight(self, token: str) -> float:
+        return self.weights[self.tokens.index(token)]
 
 
-def moves() -> tuple[float, list[Move]]:
-    """Return where *bark* stands alone, and with each word."""
-    table = load_table("bark")
-    found = [Move(w, *(-n for n in table["known"][w])) for w in (*ANIMALS, *TREES)]
-    return float(table["alone"]["tree"] - table["alone"]["dog"]), found
+def states() -> list[State]:
+    """Return the four sentences in the order of the table: she and he, in both orders."""
+    rows = load_table("rates")["told"].tolist()
+    cases = [(pronoun, *order) for order in ORDERS for pronoun in PRONOUNS]
+    return [State(*case, row) for case, row in zip(cases, rows, strict=True)]
 
 
-def said(number: float) -> str:
-    """Return a number with two digits and a typographic minus sign."""
-    return f"{number:.2f}".replace("-", "−")
+def said(weight: float) -> str:
+    """Return a weight with two digits."""
+    return f"{weight:.2f}"
 
 
-def result(move: Move) -> str:
-    """Say in a sentence where a word puts *bark*."""
-    alone, _ = moves()
-    if move.closer_to_tree > 0:
-        where = "over to the tree side"
-        if move.word in ANIMALS:
-            where += ". Here the step goes wrong"
-    elif move.closer_to_tree < alone:
-        where = "further to the dog side"
-    else:
-        where = "and stays on the dog side"
+def result(state: State) -> str:
+    """Say in a sentence where the pronoun looks."""
+    person, other = (said(state.weight(name)) for name in (state.person, state.other))
     return (
-        f"With <em>{move.word}</em>, <em>bark</em> moves to {said(move.closer_to_tree)}, {where}."
+        f"<em>{state.pronoun}</em> looks at <em>{state.person}</em>: it gives this word "
+        f'<span class="weights">{person}</span> of its attention, and '
+        f"<em>{state.other}</em> {other}."
     )
 
 
 def described() -> str:
     """Say what the picture shows, for readers who do not see it."""
-    alone, found = moves()
-    ends = "; ".join(
-        f"{move.word}: {said(move.closer_to_tree)}, plain mean {said(move.plain_mean)}"
-        for move in found
+    rows = "; ".join(
+        f"“The {s.first} told the {s.second} that {s.pronoun} was tired.”: "
+        f"{s.person} {said(s.weight(s.person))}, {s.other} {said(s.weight(s.other))}, "
+        f"start mark {said(s.weight(START))}"
+        for s in states()
     )
     return (
-        f"A line from the words {LEFT} on the left to the words {RIGHT} on the right; 0 is "
-        f"halfway. The word bark alone stands at {said(alone)}. An arrow leads from there to "
-        f"where the chosen word puts it. {ends}."
+        "The sentence that is chosen, with an arc from its pronoun to each word. The thicker the "
+        f"arc, the larger the weight. {rows}."
     )
 
 
 def figure() -> str:
-    """Return the figure: the words to choose from, the sentence, and the picture."""
-    _, found = moves()
-    choices, ends, results = [], [], []
-    for number, move in enumerate(found, 1):
-        checked = " checked" if move.word == FIRST_CHOICE else ""
-        choices.append(
-            f'<input type="radio" name="bark" id="bark-{move.word}"{checked}>'
-            f'<label for="bark-{move.word}">{move.word}</label>'
-        )
-        ends.append(f'<b class="case n{number}"> {move.word}</b>')
-        results.append(f'<span class="case n{number}"> {result(move)}</span>')
+    """Return the figure: the choices, the picture, and the result."""
+    choices = [_choice("told-she", "she", "<b>she</b> was tired", checked=True)]
+    choices.append(_choice("told-he", "he", "<b>he</b> was tired"))
+    orders = [
+        _choice(f"told-{first}", first, f"<b>The {first}</b> told…", checked=first == "king")
+        for first, _ in ORDERS
+    ]
+    results = [f'<span class="case n{n}">{result(s)}</span>' for n, s in enumerate(states(), 1)]
     return "\n".join(
         [
             '<fieldset class="front-figure">',
-            "<legend>Choose a word. Which animal goes wrong?</legend>",
+            "<legend>Change one word. Then change the order.</legend>",
             '<div class="front-play">',
             *choices,
-            f'<p class="sentence">That <b class="word">bark</b> came from the{"".join(ends)}.</p>',
+            *orders,
             _picture(),
             f'<p class="result" aria-live="polite">{"".join(results)}</p>',
             "</div>",
@@ -107,43 +119,35 @@ def figure() -> str:
     )
 
 
+def _choice(name: str, value: str, label: str, *, checked: bool = False) -> str:
+    group = "pronoun" if value in PRONOUNS else "order"
+    on = " checked" if checked else ""
+    return f'<input type="radio" name="{group}" id="{name}"{on}><label for="{name}">{label}</label>'
+
+
+def _width(token: str) -> float:
+    """Return about how wide a word is, in pixels."""
+    if token in (START, END):
+        return 28.0  # of the number below
+    em = sum(0.33 if c in NARROW else 0.85 if c in BROAD else 0.62 for c in token)
+    return 13 * em * (1.12 if token in BOLD else 1.0)
+
+
+def _places(tokens: list[str]) -> list[float]:
+    """Return the middle of each word in a line that fills the width."""
+    widths = [_width(token) for token in tokens]
+    gap = (WIDTH - sum(widths)) / (len(tokens) - 1)
+    middles, x = [], 0.0
+    for width in widths:
+        middles.append(x + width / 2)
+        x += width + gap
+    return middles
+
+
 def _picture() -> str:
-    alone, found = moves()
-    numbers = [alone, 0.0]
-    for move in found:
-        numbers += [move.closer_to_tree, move.plain_mean]
-    least, largest = min(numbers), max(numbers)
-
-    def x(number: float) -> float:
-        return FIRST + (LAST - FIRST) * (number - least) / (largest - least)
-
-    start, top = x(alone), AXIS - 18
-    parts = [
-        _text(0, 12, "← dog words", "small"),
-        _text(WIDTH, 12, "tree words →", "small", "end"),
-        _text(
-            start,
-            top - 6,
-            f'<tspan class="word">bark</tspan> alone: {said(alone)}',
-            "small",
-            "middle",
-        ),
-        _text(x(0) - 1, top - 6, "0: halfway", "small"),
-        f'<path class="axis" d="M0 {AXIS}H{WIDTH}"/>',
-        f'<path class="even" d="M{x(0):.1f} {top}v26"/>',
-        f'<path class="alone" d="M{start:.1f} {top}v26"/>',
-    ]
-    for number, move in enumerate(found, 1):
-        mean, end = x(move.plain_mean), x(move.closer_to_tree)
-        beside = min(max(mean, 32), WIDTH - 34)
-        parts += [
-            f'<g class="case n{number}">',
-            f'<path class="mean" d="M{mean:.1f} {AXIS + 8}v14"/>',
-            _text(beside, AXIS + 35, "plain mean", "small", "middle"),
-            _arrow(start, end),
-            _number(end, move.closer_to_tree, alone),
-            "</g>",
-        ]
+    parts = []
+    for number, state in enumerate(states(), 1):
+        parts += [f'<g class="case n{number}">', *_drawn(state), "</g>"]
     inside = "\n".join(parts)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
@@ -151,22 +155,30 @@ def _picture() -> str:
     )
 
 
-def _text(x: float, y: float, words: str, kind: str, anchor: str = "start") -> str:
-    end = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text class="{kind}" x="{x:.1f}" y="{y}"{end}>{words}</text>'
+def _drawn(state: State) -> list[str]:
+    """Return one sentence with its arcs; that to the person comes last, above the others."""
+    tokens, places, start = state.tokens, _places(state.tokens), state.asking
+    arcs, words = [], []
+    for token, x, weight in zip(tokens, places, state.weights, strict=True):
+        kind = "told" if token == state.person else "arc"
+        arcs.append((kind, _arc(kind, places[start], x, weight)))
+        style = {START: "small", END: "small", state.pronoun: "query", state.person: "told"}
+        words.append(_text(x, BASE + 12, token, style.get(token, "")))
+        if token in (START, state.first, state.second):
+            words.append(_text(x, BASE + 28, said(weight), f"said {kind}"))
+    return [path for _, path in sorted(arcs)] + words
 
 
-def _number(x: float, number: float, start: float) -> str:
-    """Return the number at the head of an arrow that begins at ``start``."""
-    if number > start:
-        return _text(x + 5, AXIS + 5, said(number), "said")
-    return _text(x - 5, AXIS + 5, said(number), "said", "end")
+def _arc(kind: str, start: float, end: float, weight: float) -> str:
+    top = BASE - 5
+    if start == end:  # the word and itself: a small loop
+        way = f"M{start - 4:.1f} {top}c-8 -20 16 -20 8 0"
+    else:
+        high = top - 0.56 * abs(end - start)
+        way = f"M{start:.1f} {top}C{start:.1f} {high:.1f} {end:.1f} {high:.1f} {end:.1f} {top}"
+    return f'<path class="{kind}" stroke-width="{WIDEST * weight:.2f}" d="{way}"/>'
 
 
-def _arrow(start: float, end: float) -> str:
-    way = 1 if end > start else -1
-    tip = min(9, abs(end - start))
-    return (
-        f'<path class="way" d="M{start:.1f} {AXIS}H{end - way * tip:.1f}"/>'
-        f'<path class="tip" d="M{end:.1f} {AXIS}l{-way * tip:.1f} -5.5v11z"/>'
-    )
+def _text(x: float, y: float, words: str, kind: str) -> str:
+    styled = f' class="{kind}"' if kind else ""
+    return f'<text{styled} x="{x:.1f}" y="{y}">{words}</text>'

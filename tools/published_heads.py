@@ -65,9 +65,9 @@ def one_face_table(trained: Encoder) -> dict[str, Any]:
     return {
         "chapters": [3],
         "what": (
-            "In head 3.1, the verb's largest weight among the other words falls on its object, in "
-            "this many of the sentences; and the mean weight of the object. With one matrix for "
-            "queries and keys, with both exchanged, and with X·Xᵀ/√384 of the same rows."
+            "In head 3.1: in how many sentences the verb's largest weight among the other words "
+            "falls on its object, and the object's mean weight. With one matrix for queries and "
+            "keys, with both exchanged, and with X·Xᵀ/√384 of the same rows."
         ),
         "from": "MiniLM",
         "sentences": [list(case) for case in given.OBJECTS],
@@ -83,8 +83,8 @@ def seven_heads_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
     return {
         "chapters": [6],
         "what": (
-            "Seven heads on one sentence, and the same heads of the untrained machine; the least "
-            "and the largest weight in its 72 maps."
+            "Seven heads on one sentence, and those of the untrained machine; the least and the "
+            "largest weight in its 72 maps."
         ),
         "from": "MiniLM",
         "tokens": trained.words.tokens(given.QUEEN),
@@ -96,7 +96,7 @@ def seven_heads_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
     }
 
 
-def rates_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
+def rates_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str, Any]:
     """How often each of the seven heads looks where it should, on other sentences."""
     texts = list(dict.fromkeys(text for text, *_ in given.OBJECTS + given.TWICE))
     jobs = {
@@ -140,14 +140,18 @@ def rates_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
     return {
         "chapters": [6],
         "what": (
-            "For each of seven heads: for how many words the largest weight falls where the job "
+            "For seven heads: for how many words the largest weight falls where the job "
             "says, and the mean weight there. For [CLS] and the neighbours, every token counts; "
-            "else only the other words. Controls: the best of the 71 other heads, the best rule "
-            "that looks at one fixed distance or at the first or last word, chance, and the best "
-            "of 72 heads of the untrained machine."
+            "else only the other words. Controls: the best of 71 other heads, the best rule "
+            "of place (one distance, the first or last word), chance, and the best of 72 untrained "
+            "heads. told: head 1.3's rows of she and he, “the king told the girl that she was "
+            "tired”, then king and girl exchanged. static: by X·Xᵀ of static "
+            "vectors, in how many of 64 the person leads the other words, and the other person."
         ),
         "from": "MiniLM",
         "heads": rows,
+        "told": rounded(_told(trained)),
+        "static": _static(trained, vectors),
     }
 
 
@@ -164,6 +168,32 @@ def _pronouns(encoder: Encoder) -> list[Case]:
                 text = given.TOLD.format(first, second, pronoun)
                 cases.append((text, encoder.place(text, pronoun), encoder.place(text, person)))
     return cases
+
+
+def _told(encoder: Encoder) -> Tensor:
+    """The pronoun's row in head 1.3: she and he, in both orders. Shape: (4, 12)."""
+    woman, man = given.FRONT
+    texts = [
+        (given.TOLD.format(first, second, pronoun), pronoun)
+        for first, second in ((man, woman), (woman, man))
+        for pronoun in ("she", "he")
+    ]
+    return torch.stack([encoder.maps(s)[1, 3, encoder.place(s, p)] for s, p in texts])
+
+
+def _static(encoder: Encoder, vectors: Tensor) -> list[int]:
+    """Count where the pronoun's product is largest with the person: of all words, of the two."""
+    found = [0, 0]
+    people = {name for pair in given.PEOPLE for name in pair}
+    for text, asking, wanted in _pronouns(encoder):
+        tokens = encoder.words.tokens(text)
+        x = vectors[[encoder.words.number[token] for token in tokens]]
+        products = x @ x[asking]
+        others = encoder.other_words(text, asking)
+        two = [i for i in others if tokens[i] in people]
+        found[0] += others[int(products[others].argmax())] == wanted
+        found[1] += two[int(products[two].argmax())] == wanted
+    return found
 
 
 def _choices(encoder: Encoder, case: Case, all_tokens: bool) -> list[int]:
@@ -220,8 +250,8 @@ def positions_table(places: Tensor) -> dict[str, Any]:
     return {
         "chapters": [7],
         "what": (
-            "Learned positions 1 to 510 in their ten principal components, each component's share "
-            "of the variance, and the mean cosine of positions 1 to 126 by their distance."
+            "Learned positions 1 to 510 in ten principal components, their shares of the variance, "
+            "and the mean cosine of positions 1 to 126 by distance."
         ),
         "from": "MiniLM",
         "components": exact(centred @ axes.T),
@@ -229,7 +259,6 @@ def positions_table(places: Tensor) -> dict[str, Any]:
         "cosine_by_distance": rounded(
             torch.stack([products.diagonal(offset).mean() for offset in range(25)])
         ),
-        "length_of_0": rounded(places[0].norm()),
     }
 
 
@@ -255,9 +284,9 @@ def stations_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
     return {
         "chapters": [9],
         "what": (
-            "Twelve words with two senses, four sentences each: the mean cosine of the word's "
-            "vectors within a sense less that between senses, after the embedding and after each "
-            "attention and feed-forward; and for how many of the words each step enlarges it."
+            "Twelve words with two senses, four sentences each: the word's mean cosine within a "
+            "sense less that between senses, after the embedding and each attention and "
+            "feed-forward; and for how many words each step enlarges it."
         ),
         "from": "MiniLM",
         "words": list(given.SENSES),

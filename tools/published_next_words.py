@@ -71,12 +71,11 @@ def capitals_table(net: LanguageModel, pairs: BytePairs) -> dict[str, Any]:
     return {
         "chapters": [9],
         "what": (
-            "The capital of a country is: the rank of Paris read off after each of 30 layers; "
+            "The capital of a country is: the rank of Paris after each of 30 layers; "
             "where the last word looks in head 23.4; and the probabilities of Paris and Berlin "
             "before and after that head's output for Germany takes the place of that for France. "
             "Then the same for all countries, each with the next one's: for how many the other "
-            "capital then scores above the own one. Controls: each other head of the layer, and "
-            "all eight together."
+            "capital then wins. Controls: each other head of the layer, and all eight."
         ),
         "from": "SmolLM2",
         "tokens": [pairs.text([int(i)]) for i in ids[0]],

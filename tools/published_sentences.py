@@ -71,8 +71,6 @@ TREES = [
     "olive",
     "spruce",
 ]
-# Front page: the best-known of them, an animal that goes the wrong way among them.
-KNOWN = ["wolf", "cat", "tiger", "fox", "pine", "palm", "apple", "cherry"]
 
 # Chapter 2: five uses of one.
 ONE = {
@@ -188,6 +186,7 @@ PEOPLE = [
     ("grandmother", "grandfather"), ("lady", "soldier"), ("nurse", "emperor"), ("widow", "duke"),
 ]  # fmt: skip
 TOLD = "The {} told the {} that {} was tired."
+FRONT = "girl", "king"  # one of the pairs: the front page
 
 # Chapter 9: words with two senses, four sentences each.
 SENSES = {

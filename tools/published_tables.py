@@ -36,8 +36,8 @@ from attention_core.published.files import SHA256, SMOLLM2_FILE
 FILE = Path(__file__).parents[1] / "attention_core" / "data" / "published.json"
 ABOUT = (
     "Numbers computed from published weights by tools/published_tables.py. The models are under "
-    "the licence Apache-2.0 (LICENSE-APACHE-2.0.txt). What was changed: parts of their numbers "
-    "were taken out, or new numbers were computed from them. The sentences are the book's own; "
+    "Apache-2.0 (LICENSE-APACHE-2.0.txt). What was changed: some of their numbers were taken "
+    "out, or new ones computed from them. The sentences are the book's own; "
     "those that a table does not hold stand in tools/published_sentences.py."
 )
 SOURCES = {
@@ -54,6 +54,7 @@ SOURCES = {
         "sha256": SHA256[SMOLLM2_FILE],
     },
 }
+COMPACT = ",", ":"
 
 
 def with_random_layers(net: SentenceEncoder) -> SentenceEncoder:
@@ -81,7 +82,7 @@ def make() -> dict[str, Any]:
         "one_face": one_face_table(trained),
         "subjects": subjects_table(model, pairs),
         "seven_heads": seven_heads_table(trained, untrained),
-        "rates": rates_table(trained, untrained),
+        "rates": rates_table(trained, untrained, vectors),
         "positions": positions_table(raw["embeddings.position_embeddings.weight"].double()),
         "stations": stations_table(trained, untrained),
         "capitals": capitals_table(model, pairs),
@@ -91,11 +92,12 @@ def make() -> dict[str, Any]:
 def as_text(tables: dict[str, Any]) -> str:
     """Write one table a line, so that a change shows where it is."""
     lines = [
-        f"{json.dumps(name)}:{json.dumps(table, ensure_ascii=False, separators=(',', ':'))}"
+        f"{json.dumps(name)}:{json.dumps(table, ensure_ascii=False, separators=COMPACT)}"
         for name, table in tables.items()
     ]
     return (
-        f'{{"about": {json.dumps(ABOUT)},\n"sources": {json.dumps(SOURCES)},\n"tables": {{\n'
+        f'{{"about":{json.dumps(ABOUT)},\n'
+        f'"sources":{json.dumps(SOURCES, separators=COMPACT)},\n"tables":{{\n'
         + ",\n".join(lines)
         + "\n}}\n"
     )

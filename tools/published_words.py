@@ -43,8 +43,8 @@ def lengths_table(
         "chapters": [1],
         "what": (
             "Words and their plurals in MiniLM's embedding: whose product with the other is larger "
-            "than with itself. Then the longest vector of SmolLM2's embedding: for how many pieces "
-            "the product with it is larger than with themselves; and X·Xᵀ of its seven weekdays."
+            "than with itself. Then SmolLM2's longest vector: for how many pieces the product with "
+            "it is larger than with themselves; and X·Xᵀ of the seven weekdays."
         ),
         "from": "MiniLM and SmolLM2",
         "words_with_plural": len(plurals),
@@ -105,12 +105,11 @@ def bark_table(
         "what": (
             "bark in eight sentences, and in one with a fox: the cosine of its row of "
             "softmax(X·Xᵀ)X, from static vectors, with the mean of four dog words and of four tree "
-            "words, each of length 1; and that of the plain mean of the sentence. Then 96 other "
-            "sentences, twelve words with two senses: for how many the nearest mean of the other "
-            "sentences is that of the own sense, for this step, for the plain mean, and after 0 to "
-            "6 layers, trained or random. animals, trees: how many in “that bark came from the …”, "
-            "with how many dog minus tree is above 0, and above bark alone. known: it, and the "
-            "plain mean's, of some."
+            "words, each of length 1; and that of the plain mean. Twelve words with two senses in "
+            "96 sentences: how many are nearest to the mean of their sense, for this step, the "
+            "plain mean, and after 0 to 6 layers, trained or random. animals, trees: how many in "
+            "“that bark came from the …”, with how many dog minus tree is above 0, and above bark "
+            "alone."
         ),
         "from": "MiniLM",
         "alone": cosines(alone),
@@ -118,7 +117,6 @@ def bark_table(
         "fox": cosines(_mixtures(trained, vectors, given.FOX, "bark")[0]),
         "animals": swapped(given.ANIMALS),
         "trees": swapped(given.TREES),
-        "known": dict(zip(given.KNOWN, rounded(leans(given.KNOWN))["numbers"], strict=True)),
         "senses_right": _senses_right(trained, untrained, vectors),
     }
 
@@ -196,8 +194,7 @@ def one_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[str
             "The word one: 30 sentences, five uses. Its cosine in the sentence of the journey with "
             "the mean of each use, after 0 to 6 layers, after 6 random layers, and of "
             "softmax(X·Xᵀ)X from static vectors; and for how many of the 30 the nearest mean of "
-            "the others is that of its own use, with two more controls: the plain mean, and the "
-            "piece after one."
+            "the others is that of its use. Controls: the plain mean, and the piece after one."
         ),
         "from": "MiniLM",
         "uses": list(given.ONE),

@@ -140,7 +140,7 @@ const build = (view) => {
     make(
       "p.live-lead",
       {},
-      `Choose a word as the query. Which word does “${words[shortest]}” look at most?`,
+      `Choose a word as the query. Does “${words[shortest]}” look at itself most?`,
     ),
     make("div.live-sentence", { role: "group", "aria-label": "The sentence" }, sentence),
     make(

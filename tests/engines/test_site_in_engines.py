@@ -97,15 +97,17 @@ def test_search_theme_and_side_bar_work_in_a_sandboxed_frame(tab, pages):
     _check_search_theme_and_side_bar(_Reader(tab, pages.address, framed=True))
 
 
-def test_a_word_of_the_front_page_is_chosen_by_mouse_and_by_key(tab, pages):
+def test_pronoun_and_order_on_the_front_page_are_chosen_by_mouse_and_by_key(tab, pages):
     tab.size(PHONE, 844)
     tab.go(f"{pages.address}index.html")
-    read = "() => document.querySelector('.front-figure .sentence').innerText.trim()"
-    tab.click(tab.place("label[for=bark-wolf]"))
-    assert tab.js(read) == "That bark came from the wolf."
-    tab.js("() => document.querySelector('#bark-wolf').focus()")
-    tab.press("ArrowRight")
-    assert tab.js(read) == "That bark came from the cat."
+    read = "() => document.querySelector('.front-figure .result').innerText.trim()"
+    tab.click(tab.place("label[for=told-he]"))
+    assert tab.js(read).startswith("he looks at king: it gives this word 0.42")
+    tab.click(tab.place("label[for=told-girl]"))
+    assert tab.js(read).startswith("he looks at king: it gives this word 0.29")
+    tab.js("() => document.querySelector('#told-he').focus()")
+    tab.press("ArrowLeft")
+    assert tab.js(read).startswith("she looks at girl: it gives this word 0.49")
 
 
 @pytest.mark.parametrize("engine", ["firefox"], indirect=True)  # WebKit's driver has no touch input

@@ -149,18 +149,6 @@ def test_chapter_2_bark_follows_its_neighbours():
             assert of_dogs == (sentence["sense"] == "dog")
     assert table["fox"]["dog"] < table["fox"]["tree"]
     assert (table["animals"], table["trees"]) == ([19, 18, 4], [17, 1, 0])
-    # The words of the front page: of both ends, attention's is the first.
-    assert list(table["known"]) == [
-        "wolf",
-        "cat",
-        "tiger",
-        "fox",
-        "pine",
-        "palm",
-        "apple",
-        "cherry",
-    ]
-    assert table["known"]["fox"] == [-0.0306, -0.0885]
     # The vectors of the words give the same.
     for sentence in (wolf, oak):
         x = vectors(*sentence["tokens"])
@@ -263,6 +251,18 @@ def test_chapter_6_rates_on_other_sentences_with_their_controls():
         if name not in ("0.2", "1.8", "4.5"):
             assert row["hits"] > 1.5 * row["best_rule_of_place"], name
         assert row["mean_weight"] > 2 * row["untrained_mean_weight"], name
+
+
+def test_the_front_page_has_four_rows_of_head_1_3_and_the_static_vectors_beside_them():
+    table = load_table("rates")
+    told = table["told"]
+    assert told.shape == (4, 12)
+    assert_close(told.sum(1), torch.ones(4, dtype=torch.float64), atol=3e-4, rtol=0)
+    # The king told the girl that she, he; the girl told the king that she, he.
+    words = told[:, [1, 2, 3, 4, 5, 6, 8, 9]]
+    assert words.argmax(1).tolist() == [4, 1, 1, 4]
+    assert table["static"] == [28, 62]
+    assert table["heads"]["1.3"]["hits"] == table["heads"]["1.3"]["of"] == 64
 
 
 def test_chapter_7_positions_turn_like_the_hands_of_clocks():

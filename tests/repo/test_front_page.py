@@ -14,30 +14,20 @@ from booksite.stored import stored_drawing
 from attention_core import attention_weights
 from attention_core.published import load_table
 from attention_core.training import load_trained
+from attention_core.widgets.simple_attention import EMBEDDINGS, WORDS
 
 ROOT = Path(__file__).parents[2]
 INDEX = (ROOT / "index.md").read_text(encoding="utf-8")
 MACHINE = ROOT / "chapters" / "09_transformer.ipynb"
 
 
-def shown():
-    """Return where bark stands alone, the moves, and the picture."""
+STATES = front_figure.states()
+
+
+def drawings():
+    """Return the drawing of each state."""
     (svg,) = re.findall(r"<svg.*</svg>", front_figure.figure(), flags=re.DOTALL)
-    return (*front_figure.moves(), ElementTree.fromstring(svg))
-
-
-def paths(svg, kind):
-    return [path.get("d") for path in svg.iter("path") if path.get("class") == kind]
-
-
-def places(svg, kind):
-    return [float(re.match(r"M([\d.]+) ", path)[1]) for path in paths(svg, kind)]
-
-
-def scale_of(svg):
-    """Return how many pixels stand for 1: from bark alone to halfway, which is 0."""
-    (start,), (halfway,) = places(svg, "alone"), places(svg, "even")
-    return (halfway - start) / -front_figure.moves()[0]
+    return [group for group in ElementTree.fromstring(svg) if group.tag == "g"]
 
 
 def test_the_figure_is_up_to_date():
@@ -49,62 +39,107 @@ def test_the_figure_is_in_the_page_once(site):
     assert page.count(front_figure.figure().strip()) == 1
 
 
-def test_each_arrow_leads_from_bark_alone_to_its_place_in_the_sentence():
-    alone, moves, svg = shown()
-    (start,) = places(svg, "alone")
-    scale = scale_of(svg)
-    starts = [float(re.match(r"M([\d.]+) ", way)[1]) for way in paths(svg, "way")]
-    assert set(starts) == {start}
-    wanted = [start + scale * (move.closer_to_tree - alone) for move in moves]
-    assert places(svg, "tip") == pytest.approx(wanted, abs=0.15)
-    said = ["".join(text.itertext()) for text in svg.iter("text") if text.get("class") == "said"]
-    assert said == [front_figure.said(move.closer_to_tree) for move in moves]
+def test_an_arc_leads_from_the_pronoun_to_each_token_as_thick_as_its_weight():
+    for state, group in zip(STATES, drawings(), strict=True):
+        texts = [text for text in group.iter("text") if not text.text.startswith("0")]
+        assert [text.text for text in texts] == state.tokens
+        where = {float(text.get("x")): weight
+                 for text, weight in zip(texts, state.weights, strict=True)}  # fmt: skip
+        asking = float(texts[state.asking].get("x"))
+        found = {}
+        for path in group.iter("path"):
+            x = [float(n) for n in re.findall(r"[\d.]+", path.get("d"))]
+            end = asking if "c" in path.get("d") else x[-2]
+            assert x[0] == pytest.approx(asking if end != asking else asking - 4, abs=0.06)
+            found[end] = float(path.get("stroke-width")) / front_figure.WIDEST
+        assert found == pytest.approx(where, abs=3e-4)
 
 
-def test_a_grey_mark_shows_the_plain_mean_of_each_sentence():
-    alone, moves, svg = shown()
-    (start,) = places(svg, "alone")
-    wanted = [start + scale_of(svg) * (move.plain_mean - alone) for move in moves]
-    assert places(svg, "mean") == pytest.approx(wanted, abs=0.15)
+def test_the_weights_of_both_people_and_of_the_start_are_printed_below_them():
+    for state, group in zip(STATES, drawings(), strict=True):
+        texts = list(group.iter("text"))
+        at = {text.get("x"): text.text for text in texts if not text.text.startswith("0")}
+        said = {at[text.get("x")]: text.text for text in texts if text.text.startswith("0")}
+        names = ("start", state.first, state.second)
+        assert said == {name: f"{state.weight(name):.2f}" for name in names}
+        told = [text.text for text in texts if "told" in text.get("class", "")]
+        assert told == [state.person, said[state.person]]
+        assert [path.get("class") for path in group.iter("path")].count("told") == 1
 
 
-def test_the_page_says_truly_what_the_words_do():
-    alone, moves = front_figure.moves()
-    assert alone < 0
-    wrong = [m.word for m in moves if (m.closer_to_tree > 0) != (m.word in front_figure.TREES)]
-    assert wrong == ["fox"]
-    assert "Which animal goes wrong?" in front_figure.figure()
-    assert all(move.plain_mean * move.closer_to_tree > 0 for move in moves)
-    assert "lands on the same side with all eight" in INDEX
-    table = load_table("bark")
-    (animals, left, _), (trees, stayed, _) = table["animals"], table["trees"]
-    assert f"{trees - stayed} of {trees} trees pull *bark* to the tree side" in INDEX
-    assert f"{left} of {animals} animals leave it on the dog side" in INDEX
-    found = {" ".join(row["tokens"]): row for row in table["sentences"]}
-    for word in ("wolf", "pine"):  # sentences of chapter 2, too
-        row = found[f"that bark came from the {word}"]
-        for kind, number in zip(("", "even_"), table["known"][word], strict=True):
-            gap = row[f"{kind}dog"] - row[f"{kind}tree"]
-            assert float(number) == pytest.approx(gap, abs=1.1e-4)
+def test_the_pronoun_looks_at_the_person_whom_it_fits_in_either_order():
+    table = load_table("rates")
+    assert [(s.first, s.second, s.pronoun) for s in STATES] == [
+        ("king", "girl", "she"),
+        ("king", "girl", "he"),
+        ("girl", "king", "she"),
+        ("girl", "king", "he"),
+    ]
+    for state, row in zip(STATES, table["told"], strict=True):
+        assert state.weights == row.tolist()
+        marks = {"start", ".", "end", state.pronoun}
+        words = [t for t in state.tokens if t not in marks]
+        assert max(words, key=state.weight) == state.person
+        assert f"{state.weight(state.person):.2f}" in front_figure.result(state)
+        assert f"{state.weight(state.other):.2f}" in front_figure.result(state)
 
 
-def test_each_word_has_a_sentence_that_says_what_it_does():
-    said = [front_figure.result(move) for move in front_figure.moves()[1]]
-    assert "<em>wolf</em>, <em>bark</em> moves to −0.06, further to the dog side." in said[0]
-    assert said[2].endswith("moves to −0.03, and stays on the dog side.")
-    assert said[3].endswith("moves to 0.03, over to the tree side. Here the step goes wrong.")
-    assert said[4].endswith("moves to 0.07, over to the tree side.")
+def test_the_page_says_truly_how_often_the_head_finds_the_person():
+    table = load_table("rates")
+    row, (first, of_two) = table["heads"]["1.3"], table["static"]
+    marks = [state.weight("start") for state in STATES]
+    assert f"gives {min(marks):.2f} to {max(marks):.2f} to the mark at the start" in INDEX
+    above = [state.weight("start") > state.weight(state.person) for state in STATES]
+    assert above == [False, False, False, True]
+    assert marks[3] - STATES[3].weight("king") < 0.002  # "once as much as to the person"
+    cells = dict(re.findall(r"^\| (.+) \| (\d+) \|$", INDEX, flags=re.MULTILINE))
+    assert [int(n) for n in cells.values()] == [
+        row["hits"],
+        row["best_rule_of_place"],
+        row["untrained_best_of_72"],
+        first,
+    ]
+    assert row["hits"] == row["of"] == 64 == 16 * 2 * 2
+    assert "In 64 of 64 sentences like these" in INDEX
+    assert f"the best of 72 heads finds only {row['untrained_best_of_72']}" in INDEX
+    assert "about 16 pairs of people, in both orders, with *she* and *he*" in INDEX
+    assert f"the right one of the two people in {of_two} sentences" in INDEX
+
+
+def test_the_worked_weight_of_the_page_is_that_of_the_figure():
+    x = torch.tensor(EMBEDDINGS, dtype=torch.float64)
+    journey = WORDS.index("journey")
+    scores = x @ x[journey]
+    assert f"={scores[journey]:.4f}$$" in INDEX
+    assert f"The sum is {scores.exp().sum():.4f}" in INDEX
+    power, whole = f"e^{{{scores[journey]:.4f}}}", f"{scores.exp().sum():.4f}"
+    assert rf"\frac{{{power}}}{{{whole}}}={scores.softmax(0)[journey]:.4f}" in INDEX
+    # The question that the figure asks has a clear answer: no, by more than 0.05.
+    weights = (x @ x.T).softmax(1)[WORDS.index("with")]
+    assert weights.max() - weights[WORDS.index("with")] > 0.05
+
+
+def test_every_number_of_the_page_is_compared_here():
+    text = INDEX.replace("````", "")  # of folds, which hold sentences
+    text = re.sub(r"```.*?```|\$\$.*?\$\$|\]\(.*?\)|#\w{6}|<.*?>", "", text, flags=re.DOTALL)
+    text = re.sub(
+        r"{\w+}`.*?`|\*[\w.-]+-L6-v2\*|SmolLM2-135M|^\d+\. ", "", text, flags=re.MULTILINE
+    )
+    found = set(re.findall(r"\d[\d,.]*\d", text))
+    known = "0.20 0.29 16 64 32 72 31 28 62 1.3 0.81 0.01 63,082,496 37,000 65 173,440 0.77"
+    assert found - {"10", "12", "14", "15"} == {*known.split(), "0.55", "0.87", "0.66", "18.7453"}
 
 
 @pytest.mark.parametrize(
     ("sentence", "chapter", "printed"),
     [
-        ("give *step* 0.81 of its attention", 3, "one to step: weight 0.81"),
-        ("get only 0.01 back", 3, "step to one: weight 0.01"),
-        ("all 63,082,496 numbers", 9, "63,082,496"),
+        ("gives *step* 0.81 of its attention", 3, "one to step: score  5.00, weight 0.81"),
+        ("gets 0.01 back", 3, "step to one: score -0.41, weight 0.01"),
+        ("the 63,082,496 numbers of its base model with 37,000 tokens", 9, "63,082,496"),
+        ("The paper says 65 million", 9, "37,000 fits 0 rows"),
         ("of 173,440 numbers", 15, "173,440"),
-        ("even without attention", 12, "no_attention          True"),
-        ("a probability of 0.77", 15, " Paris   0.7725"),
+        ("passed by a model with no attention at all", 12, "no_attention          True"),
+        ("with probability 0.77", 15, " Paris   0.7725"),
     ],
 )
 def test_what_the_page_promises_is_shown_by_its_chapter(sentence, chapter, printed):

@@ -44,7 +44,7 @@ def test_a_chapter_read_to_its_summary_is_marked_and_the_next_is_named(tab, addr
     tab.goto(f"{address}index.html")
     assert marks(tab) == [True] + [False] * (len(CHAPTERS) - 1)
     note = tab.locator("#the-map p.progress")
-    assert note.get_by_role("link").inner_text() == "Simple attention"
+    assert note.get_by_role("link").inner_text() == "How does a word gather its context?"
     note.get_by_role("link").click()
     tab.wait_for_url(f"**/{SECOND}")
 
