@@ -246,7 +246,7 @@ def test_pages_print_in_the_light_theme_without_closed_folds(browser, address):
         "article h1",
         "article img",
         "article .live table",
-        "article .cell_output pre",
+        "article .cell:not(.tag_hide-cell) .cell_output pre",
         "article math",
     ):
         assert tab.locator(seen).first.is_visible(), seen
