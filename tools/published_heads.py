@@ -145,12 +145,14 @@ def rates_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[s
             "else only the other words. Controls: the best of 71 other heads, the best rule "
             "of place (one distance, the first or last word), chance, and the best of 72 untrained "
             "heads. told: head 1.3's rows of she and he, “the king told the girl that she was "
-            "tired”, then king and girl exchanged. static: by X·Xᵀ of static "
+            "tired”, then king and girl exchanged. miss: what he gives queen and king in “the queen "
+            "told the king that he was tired”. static: by X·Xᵀ of static "
             "vectors, in how many of 64 the person leads the other words, and the other person."
         ),
         "from": "MiniLM",
         "heads": rows,
         "told": rounded(_told(trained)),
+        "miss": rounded(_miss(trained)),
         "static": _static(trained, vectors),
     }
 
@@ -179,6 +181,13 @@ def _told(encoder: Encoder) -> Tensor:
         for pronoun in ("she", "he")
     ]
     return torch.stack([encoder.maps(s)[1, 3, encoder.place(s, p)] for s, p in texts])
+
+
+def _miss(encoder: Encoder) -> Tensor:
+    """What he gives the queen and the king in a sentence where the queen gets more. Shape: (2,)."""
+    text = given.TOLD.format("queen", "king", "he")
+    row = encoder.maps(text)[1, 3, encoder.place(text, "he")]
+    return row[[encoder.place(text, "queen"), encoder.place(text, "king")]]
 
 
 def _static(encoder: Encoder, vectors: Tensor) -> list[int]:

@@ -46,7 +46,7 @@ def test_each_table_says_what_it_is_and_where_it_comes_from():
 
 def test_the_tables_are_small_and_their_licence_is_beside_them():
     raw = (DATA / "published.json").read_bytes()
-    assert len(raw) <= 150_000
+    assert len(raw) <= 160_000
     about = json.loads(raw)["about"]
     assert "LICENSE-APACHE-2.0.txt" in about
     assert "What was changed" in about
