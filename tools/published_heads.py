@@ -145,8 +145,8 @@ def rates_table(trained: Encoder, untrained: Encoder, vectors: Tensor) -> dict[s
             "else only the other words. Controls: the best of 71 other heads, the best rule "
             "of place (one distance, the first or last word), chance, and the best of 72 untrained "
             "heads. told: head 1.3's rows of she and he, “the king told the girl that she was "
-            "tired”, then king and girl exchanged. miss: what he gives queen and king in “the queen "
-            "told the king that he was tired”. static: by X·Xᵀ of static "
+            "tired”, then king and girl exchanged. miss: what he gives queen and king in “the "
+            "queen told the king that he was tired”. static: by X·Xᵀ of static "
             "vectors, in how many of 64 the person leads the other words, and the other person."
         ),
         "from": "MiniLM",
