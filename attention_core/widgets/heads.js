@@ -207,7 +207,7 @@ const build = (view) => {
   const tokens = table("x", (_, i, j) => i * width + j, {
     caption: "The table x, with its columns for each head",
     shown: "",
-    corner: "x for head",
+    corner: "x, for head",
     bands,
     pick: (i, j) => view.set("picked", i * width + j),
     picked: ({ picked }) => [Math.floor(picked / width), picked % width],
@@ -244,7 +244,7 @@ const build = (view) => {
     choiceControl(view, "way", {
       label: "way",
       options: [
-        ["transpose", "view, transpose"],
+        ["transpose", "transpose"],
         ["reshape", "reshape"],
         ["stack", "split, cat"],
         ["forgotten", "one transpose"],

@@ -49,7 +49,7 @@ class Heads(LiveFigure):
     """
 
     module = "heads"
-    heights = (692, 1210)
+    heights = (550, 757)
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     x = TensorTrait(TABLE, shape=(None, None))
