@@ -104,10 +104,10 @@ const say = (n, { words, x, num_heads: heads, way }) => {
     const inside = words.filter((_, i) => i * width < from + size && (i + 1) * width > from);
     const missing = words.filter((word) => !inside.includes(word));
     return (
-      `A reshape keeps the order of reading: ${number} stays at place ${start}. ` +
-      `Head ${index[0]} gets places ${from} to ${from + size - 1}: numbers of ${list(inside)}` +
-      `${missing.length ? `, none of ${list(missing)}` : ""}. ` +
-      `Yet every shape is right, and every number comes home.`
+      `Reshape keeps the order of reading: ${number} stays at place ${start}. ` +
+      `Head ${index[0]} gets places ${from} to ${from + size - 1}, numbers of ${list(inside)}` +
+      `${missing.length ? ` and none of ${list(missing)}` : ""}. ` +
+      `Yet every number comes home.`
     );
   }
   const moved =
@@ -122,15 +122,12 @@ const say = (n, { words, x, num_heads: heads, way }) => {
         : own === landed
           ? `${number} ends in its own row, but in another column`
           : `${number} of “${own}” ends in the row of “${landed}”`;
-    return (
-      `Cut rightly: each head has all the words. But nothing puts the order back. ${fate}. ` +
-      "Who hears whom does not show it: all hear all."
-    );
+    return `Each head gets all words, but nothing puts the order back: ${fate}. Still all hear all.`;
   }
   return way === "stack"
-    ? `No transpose, and still right. Laying the heads behind each other makes the same new order: ${moved}.`
-    : `The transpose changes the order of reading: ${moved}, and each head gets its columns of all the words. ` +
-        "The second transpose takes it back, so every number comes home.";
+    ? `Right, without a transpose: one head behind the other is the same new order. In it ${moved}.`
+    : `Each head gets its columns of every word. In the order of reading, ${moved}. ` +
+        "The second transpose takes that back, so every number comes home.";
 };
 
 const STEPS = {
@@ -201,34 +198,39 @@ const build = (view) => {
     pickableCells(view, { path, rows: words, columns, digits, paint: paint(placeOf), ...options });
   const bands = ({ num_heads: heads }) =>
     Array.from({ length: heads }, (_, head) => [String(head), width / heads]);
-  const of = (part, whole) => [
+  const counted = (what, part, whole) => [
+    `${what}: `,
     liveNumber(view, part, { digits: 0 }),
     " of ",
     liveNumber(view, whole, { digits: 0 }),
   ];
   const tokens = table("x", (_, i, j) => i * width + j, {
-    caption: "The table x, to be cut for the heads",
-    corner: "for head",
+    caption: "The table x, with its columns for each head",
+    shown: "",
+    corner: "x, for head",
     bands,
     pick: (i, j) => view.set("picked", i * width + j),
     picked: ({ picked }) => [Math.floor(picked / width), picked % width],
   });
   const side = table("side", (n, i, j) => n.side_place[i][j], {
-    caption: "What the heads get, side by side",
-    corner: "head",
+    caption: "What each head gets, the heads side by side",
+    shown: "",
+    corner: "in head",
     bands,
   });
   const merged = table("merged", (n, i, j) => n.merged_place[i][j], {
-    caption: "Put together again",
-    corner: "column",
+    caption: "Put together again: numbers that come home",
+    shown: counted("check 1, home", "home", "of_home"),
+    corner: "",
   });
   const heard = pickableCells(view, {
     path: "heard",
     rows: words,
     columns: words,
     digits: 2,
-    corner: "hears",
-    caption: "Who hears whom, if all weigh alike",
+    corner: "",
+    caption: "Who hears whom, with equal weights: pairs that hear each other",
+    shown: counted("check 2, hear", "pairs", "of_pairs"),
     paint: (n, _, i, j) => ({ role: "weights", level: n.heard[i][j] }),
   });
   const divisors = columns.map((_, j) => j + 1).filter((heads) => width % heads === 0);
@@ -236,13 +238,13 @@ const build = (view) => {
     make(
       "p.live-lead",
       {},
-      "Choose how to cut the table, and click a number to follow it. " +
+      "Choose “reshape”: which word does head 0 lose? Click a number to follow it. " +
         "Dashed: a number in another word's row.",
     ),
     choiceControl(view, "way", {
       label: "way",
       options: [
-        ["transpose", "view, transpose"],
+        ["transpose", "transpose"],
         ["reshape", "reshape"],
         ["stack", "split, cat"],
         ["forgotten", "one transpose"],
@@ -252,17 +254,14 @@ const build = (view) => {
       label: "heads",
       options: divisors.map((n) => [n, String(n)]),
     }),
+    make("div.live-split", {}, tokens, side, merged, heard),
+    resultSentence(view, say),
     make(
-      "p.live-checks",
+      "details.live-more",
       {},
-      "Check 1, numbers that come home: ",
-      ...of("home", "of_home"),
-      ". Check 2, pairs of words that hear each other: ",
-      ...of("pairs", "of_pairs"),
-      ".",
+      make("summary", {}, "The picked number, step by step"),
+      steps(view, digits),
     ),
-    make("div.live-columns.live-tops", {}, tokens, side, merged, heard),
-    make("div.live-columns.live-tops", {}, steps(view, digits), resultSentence(view, say)),
   ];
 };
 

@@ -17,7 +17,7 @@ from attention_core.widgets.figure import (
 )
 from attention_core.widgets.traits import CountTrait, TensorTrait
 
-WORDS = ["he", "saw", "her"]
+WORDS = ["lost", "her", "ring"]
 WAYS = ["transpose", "reshape", "stack", "forgotten"]
 #: The first digit is the number of the word, the second that of the column.
 TABLE = [[10.0 * word + column for column in range(1, 7)] for word in range(1, 4)]
@@ -49,7 +49,7 @@ class Heads(LiveFigure):
     """
 
     module = "heads"
-    heights = (692, 1210)
+    heights = (550, 757)
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     x = TensorTrait(TABLE, shape=(None, None))

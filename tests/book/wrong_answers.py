@@ -183,21 +183,16 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "one number": "4 * 512**2",
         },
         2: {
-            "sentence by sentence": "lambda m, H: m.repeat_interleave(H, dim=0)",
-            "heads on an axis of their own": "lambda m, H: m[:, None].expand(-1, H, -1, -1)",
-            "not repeated": "lambda m, H: m",
-            "first sentence for all": "lambda m, H: m[:1].repeat(H * len(m), 1, 1)",
-            "keys and queries exchanged": "lambda m, H: m.mT.repeat(H, 1, 1)",
-            "opposite polarity": "lambda m, H: ~m.repeat(H, 1, 1)",
-            "always three heads": "lambda m, H: m.repeat(3, 1, 1)",
-            "integers": "lambda m, H: m.repeat(H, 1, 1).int()",
-            "floats": "lambda m, H: m.repeat(H, 1, 1).double()",
-            "additive": (
-                "lambda m, H: torch.zeros(H * m.shape[0], *m.shape[1:])"
-                ".masked_fill(~m.repeat(H, 1, 1), -torch.inf)"
-            ),
-            "nan": "lambda m, H: m.repeat(H, 1, 1) * torch.nan",
-            "a list of masks": "lambda m, H: [m] * H",
+            "all pairs": "16",
+            "no pairs across, one head only": "4",
+            "those of three words": "7",
+            "the corners of three words": "14",
+            "one pair too many": "9",
+            "a share": "0.5",
+            "a list": "[8, 8]",
+            "the matrix": "(reach_matrix(four_words, two) > 0).int()",
+            "nan": "float('nan')",
+            "a text": "'eight'",
         },
         3: {
             "left as it is": "lambda W, order: W",

@@ -12,17 +12,19 @@ import { wordNode } from "./words.js";
 
 /**
  * Make a table of numbers as wide as its container. `bands` returns the column headers for a
- * state, each with the number of columns that it spans. With `pick`, the cells are buttons that
- * share one tab stop, and arrow keys move to the next cell and pick it.
+ * state, each with the number of columns that it spans. `shown` stands in the place of the
+ * caption, which then only names the table. With `pick`, the cells are buttons that share one tab
+ * stop, and arrow keys move to the next cell and pick it.
  *
  * @param {import("./figure.js").View} view
  * @param {{ path: string, rows: string[], columns: string[], caption: string, corner: string,
- *   digits: number, paint: (numbers: any, state: any, i: number, j: number) => Look,
+ *   shown?: string | (Node | string)[], digits: number, paint: (numbers: any, state: any, i: number, j: number) => Look,
  *   bands?: (state: any) => [string, number][], pick?: (i: number, j: number) => void,
  *   picked?: (state: any) => [number, number] }} options
  */
 export const pickableCells = (view, options) => {
   const { path, rows, columns, caption, corner, digits, paint, bands, pick, picked } = options;
+  const { shown = caption } = options;
   /** @type {HTMLElement[][]} */
   const insides = rows.map((_, i) =>
     columns.map((__, j) => {
@@ -91,7 +93,7 @@ export const pickableCells = (view, options) => {
   const table = make(
     "table.live-cells",
     {},
-    make("caption", {}, caption),
+    make("caption", {}, shown),
     make("thead", {}, top),
     make("tbody", {}, lines),
   );
