@@ -66,7 +66,7 @@ def make() -> dict[str, Any]:
         "lengths": lengths_table(vectors, words, model.embedding.weight, pairs),
         "bark": bark_table(trained, untrained, vectors, words),
         "one": one_table(trained, untrained, vectors),
-        "journey": journey_table(trained),
+        "journey": journey_table(trained, untrained),
         "one_face": one_face_table(trained),
         "subjects": subjects_table(model, pairs),
         "seven_heads": seven_heads_table(trained, untrained),
@@ -83,8 +83,9 @@ def as_text(tables: dict[str, Any]) -> str:
         f"{json.dumps(name)}:{json.dumps(table, ensure_ascii=False, separators=(',', ':'))}"
         for name, table in tables.items()
     ]
+    sources = json.dumps(SOURCES, separators=(",", ":"))
     return (
-        f'{{"about": {json.dumps(ABOUT)},\n"sources": {json.dumps(SOURCES)},\n"tables": {{\n'
+        f'{{"about": {json.dumps(ABOUT)},\n"sources": {sources},\n"tables": {{\n'
         + ",\n".join(lines)
         + "\n}}\n"
     )
