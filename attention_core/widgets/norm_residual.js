@@ -32,7 +32,7 @@ const norm = ({ at, moved }) => {
 };
 const plus = (a, b) => ({ at: add(a.at, b.at), moved: add(a.moved, b.moved) });
 
-const numbers = ({ tokens, offset, strength, layers }) => {
+const numbers = ({ tokens, offset, strength, parts }) => {
   const mix = (x) => scaleMatrix(matmul(WEIGHTS, x), strength);
   const f = ({ at, moved }) => ({ at: mix(at), moved: mix(moved) });
   const joins = {
@@ -46,7 +46,7 @@ const numbers = ({ tokens, offset, strength, layers }) => {
   const push = tokens.map((token) => token.map((_, j) => (j ? 0 : 1)));
   const ends = JOINS.map((name) => {
     let place = { at: start, moved: push };
-    for (let layer = 0; layer < layers; layer += 1) place = joins[name](place);
+    for (let part = 0; part < parts; part += 1) place = joins[name](place);
     return place;
   });
   const streams = [start, ...ends.map((end) => end.at)];
@@ -58,10 +58,10 @@ const numbers = ({ tokens, offset, strength, layers }) => {
   };
 };
 
-const say = ({ size, spread, slope }, { strength, layers, offset }) => {
-  const after = layers === 1 ? "1 layer" : `${layers} layers`;
+const say = ({ size, spread, slope }, { strength, parts, offset }) => {
+  const after = parts === 1 ? "1 part" : `${parts} parts`;
   if (!strength)
-    return "At strength 0 the sublayer gives only zeros. Without the plus nothing is left; with it, the slope of the bare sum is 1.";
+    return "At strength 0 f gives only zeros. Without the plus nothing is left; with it, the slope of the bare sum is 1.";
   const grows = `After ${after} the slope is ${decimals(slope[0], 4)} without the plus and ${decimals(slope[2], 4)} with it. The bare sum has size ${decimals(size[3], 1)}, post-norm ${decimals(size[4], 1)}.`;
   if (!offset) return grows;
   const [bare, post] = [decimals(spread[3], 3), decimals(spread[4], 3)];
@@ -99,18 +99,18 @@ const build = (view) => {
     make("tbody", {}, names.map(row)),
   );
   return [
-    make("p.live-lead", {}, "Twelve layers: which slope fades, which explodes? Then try −0.5."),
-    sliderControl(view, "layers", { label: "layers", min: 1, max: 12, step: 1, digits: 0 }),
+    make("p.live-lead", {}, "Which slope fades, which explodes? Then set the strength to −0.5."),
+    sliderControl(view, "parts", { label: "parts", min: 1, max: 12, step: 1, digits: 0 }),
     sliderControl(view, "strength", { label: "strength", min: -0.5, max: 0.5, step: 0.05 }),
     sliderControl(view, "offset", { label: "offset", min: 0, max: 5, step: 0.5, digits: 1 }),
     make(
       "div.live-scroll",
-      { tabindex: 0, role: "group", "aria-label": "Both tokens after the layers" },
+      { tabindex: 0, role: "group", "aria-label": "Both tokens after all parts" },
       stacks,
     ),
     resultSentence(view, say),
   ];
 };
 
-const figure = { state: ["tokens", "offset", "strength", "layers"], numbers, build };
+const figure = { state: ["tokens", "offset", "strength", "parts"], numbers, build };
 export default { ...figure, render: renderFigure(figure) };

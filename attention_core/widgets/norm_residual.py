@@ -1,4 +1,4 @@
-"""Compare five ways to join a sublayer in a stack: sizes, spreads, and the slope of the stack."""
+"""Compare five ways to join a part in a stack: sizes, spreads, and the slope of the stack."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,20 +19,20 @@ JOINS = ["f(x)", "norm(f(x))", "x + f(x)", "norm(x + f(x))", "x + f(norm(x))"]
 class NormResidual(LiveFigure):
     """The stacks of chapter 8 on two tokens of four numbers, with the slope of each stack.
 
-    The sublayer f mixes three quarters of each token with a quarter of the other, and multiplies
+    A part f mixes three quarters of each token with a quarter of the other, and multiplies
     by a strength. It is joined in five ways: alone; then a norm; added to its input; added, then
     a norm (post-norm); added, with a norm before f (pre-norm). For each way the figure shows both
-    tokens after the layers, with three measures. The size is the root of the mean square. The
+    tokens after all parts, with three measures. The size is the root of the mean square. The
     spread is how far the two tokens differ, as a share of their length. The slope says how far
     the result moves if the first numbers of both tokens are moved a little.
 
     Args:
         tokens: the two tokens, eight numbers between -20 and 20; each has mean 0 unless given
         offset: what the reader adds to all eight numbers, between 0 and 5
-        strength: the factor of the sublayer, between -0.5 and 0.5
-        layers: the number of layers, 1 to 12
+        strength: the factor of f, between -0.5 and 0.5
+        parts: the number of parts, each f with its plus and its norm, 1 to 12
 
-    >>> figure = NormResidual(layers=12, strength=0.5)
+    >>> figure = NormResidual(parts=12, strength=0.5)
     >>> [round(slope, 4) for slope in figure.numbers()["slope"]][2]
     129.7463
     >>> figure.strength = -0.5
@@ -46,7 +46,7 @@ class NormResidual(LiveFigure):
     tokens = TensorTrait([[-5, 1, 1, 3], [0, -2, 4, -2]], shape=(2, 4), bounds=(-20, 20))
     offset = NumberTrait(0.0, least=0.0, most=5.0)
     strength = NumberTrait(0.5, least=-0.5, most=0.5)
-    layers = CountTrait(6, least=1, most=12)
+    parts = CountTrait(12, least=1, most=12)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -59,7 +59,7 @@ class NormResidual(LiveFigure):
 
     @property
     def stacks(self) -> dict[str, Callable[[Tensor], Tensor]]:
-        """For each way of joining, a function from both tokens to the result of all layers."""
+        """For each way of joining, a function from both tokens to the result of all parts."""
         weights = torch.tensor(WEIGHTS, dtype=torch.float64)
 
         def f(x: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class NormResidual(LiveFigure):
 
         def stack(join: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
             def through(x: Tensor) -> Tensor:
-                for _ in range(self.layers):
+                for _ in range(self.parts):
                     x = join(x)
                 return x
 
@@ -108,15 +108,15 @@ class NormResidual(LiveFigure):
                 names, n["streams"], n["size"], n["spread"], slopes, strict=True
             )
         ]
-        layers = "1 layer" if self.layers == 1 else f"{self.layers} layers"
+        parts = "1 part" if self.parts == 1 else f"{self.parts} parts"
         return Table(
-            f"Two tokens after {layers}, strength {self.strength:g}, offset {self.offset:g}",
+            f"Two tokens after {parts}, strength {self.strength:g}, offset {self.offset:g}",
             ["", "first token", "second token", "size", "spread", "slope"],
             rows,
         )
 
     def __repr__(self) -> str:
-        return f"NormResidual(layers={self.layers}, strength={self.strength:g})"
+        return f"NormResidual(parts={self.parts}, strength={self.strength:g})"
 
 
 _NORM = LayerNorm(4).double().requires_grad_(False)

@@ -62,7 +62,7 @@ def norm_residual(draw: random.Random) -> dict[str, Any]:
         "tokens": [draw.choice([_vector(draw, 4, 20), *chosen]) for _ in range(2)],
         "offset": max(0.0, draw.uniform(-2, 5)),
         "strength": draw.choice([0.0, draw.uniform(-0.5, 0.5), draw.uniform(-0.5, 0.5)]),
-        "layers": draw.randint(1, 12),
+        "parts": draw.randint(1, 12),
     }
 
 
