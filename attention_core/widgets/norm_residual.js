@@ -62,10 +62,11 @@ const say = ({ size, spread, slope }, { strength, parts, offset }) => {
   const after = parts === 1 ? "1 part" : `${parts} parts`;
   if (!strength)
     return "At strength 0 f gives only zeros. Without the plus nothing is left; with it, the slope of the bare sum is 1.";
-  const grows = `After ${after} the slope is ${decimals(slope[0], 4)} without the plus and ${decimals(slope[2], 4)} with it. The bare sum has size ${decimals(size[3], 1)}, post-norm ${decimals(size[4], 1)}.`;
-  if (!offset) return grows;
+  const slopes = `After ${after} the slope is ${decimals(slope[0], 4)} without the plus and ${decimals(slope[2], 4)} with it.`;
+  if (!offset)
+    return `${slopes} The bare sum has size ${decimals(size[3], 1)}, post-norm ${decimals(size[4], 1)}.`;
   const [bare, post] = [decimals(spread[3], 3), decimals(spread[4], 3)];
-  return `${grows} The bare sum keeps what the offset gave both tokens (spread ${bare}); post-norm takes it off (${post}).`;
+  return `${slopes} The bare sum keeps the offset (spread ${bare}), post-norm takes it off (${post}).`;
 };
 
 const build = (view) => {

@@ -41,7 +41,7 @@ class NormResidual(LiveFigure):
     """
 
     module = "norm_residual"
-    heights = (400, 600)
+    heights = (440, 480)
 
     tokens = TensorTrait([[-5, 1, 1, 3], [0, -2, 4, -2]], shape=(2, 4), bounds=(-20, 20))
     offset = NumberTrait(0.0, least=0.0, most=5.0)
