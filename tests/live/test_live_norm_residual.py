@@ -87,7 +87,7 @@ def test_an_error_names_the_invalid_trait(call, text):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_table_fits_without_scrolling(browser, site, width):
     tab = browser.new_page(viewport={"width": width, "height": 900})
-    tab.goto((site / "chapters" / "08_parts.html").as_uri())
+    tab.goto((site / "chapters" / "08_layers.html").as_uri())
     cut = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
     assert tab.locator("[data-live=norm_residual] .live-scroll").count() == 1
     assert tab.locator("[data-live=norm_residual] .live-scroll").evaluate_all(cut) == 0
@@ -96,7 +96,7 @@ def test_the_table_fits_without_scrolling(browser, site, width):
 
 def test_a_phone_shows_all_controls_and_the_result_on_one_screen(browser, site):
     tab = browser.new_page(viewport={"width": 390, "height": 844})
-    tab.goto((site / "chapters" / "08_parts.html").as_uri())
+    tab.goto((site / "chapters" / "08_layers.html").as_uri())
     figure = tab.locator("[data-live=norm_residual] .live-figure")
     figure.wait_for()
     assert figure.bounding_box()["height"] < 700
