@@ -66,7 +66,7 @@ const say = ({ size, spread, slope }, { strength, parts, offset }) => {
   if (!offset)
     return `${slopes} The bare sum has size ${decimals(size[3], 1)}, post-norm ${decimals(size[4], 1)}.`;
   const [bare, post] = [decimals(spread[3], 3), decimals(spread[4], 3)];
-  return `${slopes} The bare sum keeps the offset (spread ${bare}), post-norm takes it off (${post}).`;
+  return `${slopes} With the offset, the spread of the bare sum is ${bare}, that of post-norm ${post}.`;
 };
 
 const build = (view) => {
