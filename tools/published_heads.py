@@ -6,14 +6,16 @@ from typing import Any
 import published_sentences as given
 import torch
 import torch.nn.functional as F
-from published_measures import Encoder, exact, rounded
+from published_measures import NO_WORDS, Encoder, exact, rounded
 from torch import Tensor
+
+from attention_core.masks import padding_mask
 
 SEVEN = [(0, 2), (1, 8), (1, 3), (2, 9), (3, 1), (2, 0), (4, 5)]
 Case = tuple[str, int, int]  # a text, the place that asks, the place that is looked for
 
 
-def journey_table(trained: Encoder) -> dict[str, Any]:
+def journey_table(trained: Encoder, untrained: Encoder) -> dict[str, Any]:
     attention: Any = trained.net.encoder.layers[3].self_attention
     x = trained.states(given.JOURNEY)[3]
     q, k, v = (
@@ -21,10 +23,11 @@ def journey_table(trained: Encoder) -> dict[str, Any]:
         for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
     )
     return {
-        "chapters": [3, 4, 6],
+        "chapters": [3, 4, 6, 8],
         "what": (
             "The sentence of the journey in head 3.1: queries, keys and values (width 32), and its "
-            "map softmax(QKᵀ/√32); and the map of head 0.2."
+            "map softmax(QKᵀ/√32); and the map of head 0.2. alike: the mean cosine of two words "
+            "after 0 to 6 layers, and without residuals."
         ),
         "from": "MiniLM",
         "tokens": trained.words.tokens(given.JOURNEY),
@@ -33,7 +36,33 @@ def journey_table(trained: Encoder) -> dict[str, Any]:
         "v": exact(v),
         "map_3.1": exact(trained.maps(given.JOURNEY)[3, 1]),
         "map_0.2": exact(trained.maps(given.JOURNEY)[0, 2]),
+        "alike": {
+            "whole": alike(trained),
+            "none": alike(trained, attention=0, feed_forward=0),
+            "none at attention": alike(trained, attention=0),
+            "none at feed-forward": alike(trained, feed_forward=0),
+            "untrained, none": alike(untrained, attention=0, feed_forward=0),
+        },
     }
+
+
+def alike(encoder: Encoder, *, attention: float = 1, feed_forward: float = 1) -> list[float]:
+    """The mean cosine of two words of the journey after 0 to 6 layers. A residual may be 0."""
+    text = given.JOURNEY
+    words = [i for i, t in enumerate(encoder.words.tokens(text)) if t not in NO_WORDS]
+    ids = encoder.words([text])
+    mask = padding_mask(ids, 0)
+    found = [encoder.net.embed(ids)]
+    layers: Any = encoder.net.encoder.layers
+    for layer in layers:
+        x = found[-1]
+        x = layer.self_attention_norm(attention * x + layer.self_attention(x, x, x, mask))
+        found.append(layer.feed_forward_norm(feed_forward * x + layer.feed_forward(x)))
+    rows = F.normalize(torch.cat(found)[:, words], dim=-1)
+    cosines = rows @ rows.mT
+    pairs = ~torch.eye(len(words), dtype=torch.bool)
+    means: list[float] = rounded(cosines[:, pairs].mean(1), 2)["numbers"]
+    return means
 
 
 def one_face_table(trained: Encoder) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def make() -> dict[str, Any]:
         "lengths": lengths_table(vectors, words, model.embedding.weight, pairs),
         "bark": bark_table(trained, random_layers, vectors, words),
         "one": one_table(trained, random_layers, vectors),
-        "journey": journey_table(trained),
+        "journey": journey_table(trained, untrained),
         "one_face": one_face_table(trained),
         "subjects": subjects_table(model, pairs),
         "seven_heads": seven_heads_table(trained, untrained),

@@ -1,15 +1,16 @@
-import { makeButton } from "./shared/button.js";
 import { decimals, make } from "./shared/elements.js";
 import { renderFigure } from "./shared/figure.js";
 import { matmul, scaleMatrix, transpose, vectorLength } from "./shared/math.js";
 import { liveNumber, resultSentence } from "./shared/numbers.js";
 import { sliderControl } from "./shared/slider.js";
-import { entrySlider, signedBarCell, smallBars } from "./shared/token.js";
+import { smallBars } from "./shared/token.js";
 
 const JOINS = ["f(x)", "norm(f(x))", "x + f(x)", "norm(x + f(x))", "x + f(norm(x))"];
+const WEIGHTS = [
+  [0.75, 0.25],
+  [0.25, 0.75],
+];
 const mean = (a) => a.reduce((sum, x) => sum + x, 0) / a.length;
-const variance = (a) => mean(a.map((x) => (x - mean(a)) ** 2));
-const norm = (a) => a.map((x) => (x - mean(a)) / Math.sqrt(variance(a) + 1e-5));
 const add = (a, b) => a.map((row, i) => row.map((x, j) => x + b[i][j]));
 
 const size = (tokens) => Math.sqrt(mean(tokens.flat().map((x) => x * x)));
@@ -19,183 +20,98 @@ const spread = (tokens) => {
   return vectorLength(apart.flat()) / vectorLength(tokens.flat());
 };
 
-const numbers = ({ x, other, strength, layers }) => {
-  const f = (tokens) =>
-    scaleMatrix(
-      matmul(
-        [
-          [0.75, 0.25],
-          [0.25, 0.75],
-        ],
-        tokens,
-      ),
-      strength,
-    );
+// A place in a stack: both tokens, and how far each of their numbers moves if the start is moved.
+const norm = ({ at, moved }) => {
+  const root = at.map((a) => Math.sqrt(mean(a.map((x) => (x - mean(a)) ** 2)) + 1e-5));
+  const normed = at.map((a, i) => a.map((x) => (x - mean(a)) / root[i]));
+  const moves = moved.map((m, i) => {
+    const along = mean(m.map((x, j) => x * normed[i][j]));
+    return m.map((x, j) => (x - mean(m) - along * normed[i][j]) / root[i]);
+  });
+  return { at: normed, moved: moves };
+};
+const plus = (a, b) => ({ at: add(a.at, b.at), moved: add(a.moved, b.moved) });
+
+const numbers = ({ tokens, offset, strength, parts }) => {
+  const mix = (x) => scaleMatrix(matmul(WEIGHTS, x), strength);
+  const f = ({ at, moved }) => ({ at: mix(at), moved: mix(moved) });
   const joins = {
-    "f(x)": (t) => f(t),
-    "norm(f(x))": (t) => f(t).map(norm),
-    "x + f(x)": (t) => add(t, f(t)),
-    "norm(x + f(x))": (t) => add(t, f(t)).map(norm),
-    "x + f(norm(x))": (t) => add(t, f(t.map(norm))),
+    "f(x)": f,
+    "norm(f(x))": (x) => norm(f(x)),
+    "x + f(x)": (x) => plus(x, f(x)),
+    "norm(x + f(x))": (x) => norm(plus(x, f(x))),
+    "x + f(norm(x))": (x) => plus(x, f(norm(x))),
   };
-  const streams = [[x, other]];
-  for (const name of JOINS) {
-    let tokens = [x, other];
-    for (let layer = 0; layer < layers; layer += 1) tokens = joins[name](tokens);
-    streams.push(tokens);
-  }
-  const normed = norm(x);
+  const start = tokens.map((token) => token.map((x) => x + offset));
+  const push = tokens.map((token) => token.map((_, j) => (j ? 0 : 1)));
+  const ends = JOINS.map((name) => {
+    let place = { at: start, moved: push };
+    for (let part = 0; part < parts; part += 1) place = joins[name](place);
+    return place;
+  });
+  const streams = [start, ...ends.map((end) => end.at)];
   return {
-    x,
-    normed,
-    mean: mean(x),
-    variance: variance(x),
-    normed_mean: mean(normed),
-    normed_variance: variance(normed),
     streams,
     size: streams.map(size),
     spread: streams.map(spread),
+    slope: ends.map((end) => vectorLength(end.moved.flat()) / vectorLength(push.flat())),
   };
 };
 
-const sayNorm = (n) => {
-  if (n.variance < 1e-12)
-    return "Your token's numbers are all equal: the norm makes zeros of them, whatever they are.";
-  const by = `The norm takes off ${decimals(n.mean, 2)} and divides by ${decimals(Math.sqrt(n.variance), 2)}`;
-  return n.normed_variance < 0.99
-    ? `${by}, nearly: so small a variance feels the ε beside it, and does not become 1.`
-    : `${by}.`;
-};
-
-const sayStack = ({ size, spread }, { strength, layers }) => {
-  if (!size[0]) return "Where all is 0, all stays 0.";
-  if (spread[0] < 1e-9) return "Both tokens are the same, and no layer can part them.";
+const say = ({ size, spread, slope }, { strength, parts, offset }) => {
+  const after = parts === 1 ? "1 part" : `${parts} parts`;
   if (!strength)
-    return "At strength 0 the sublayer is silent: without the plus nothing is left, with it and no norm behind it nothing changes.";
-  const alike = JOINS.filter((_, i) => spread[i + 1] < 0.1);
-  const look = alike.length
-    ? `tokens that hardly differ (spread below 0.1) in ${alike.length === 1 ? "one row" : `${alike.length} rows`}: ${alike.join(", ")}`
-    : "tokens that still differ in every row";
-  const times = (i) => decimals(size[i] / size[0], 1);
-  return `${layers === 1 ? "1 layer leaves" : `${layers} layers leave`} ${look}. The bare sum is ${times(3)} times as large as the start, pre-norm ${times(5)} times.`;
+    return "At strength 0 f gives only zeros. Without the plus nothing is left; with it, the slope of the bare sum is 1.";
+  const slopes = `After ${after} the slope is ${decimals(slope[0], 4)} without the plus and ${decimals(slope[2], 4)} with it.`;
+  if (!offset)
+    return `${slopes} The bare sum has size ${decimals(size[3], 1)}, post-norm ${decimals(size[4], 1)}.`;
+  const [bare, post] = [decimals(spread[3], 3), decimals(spread[4], 3)];
+  return `${slopes} With the offset, the spread of the bare sum is ${bare}, that of post-norm ${post}.`;
 };
-
-const say = (n, state) => `${sayNorm(n)} ${sayStack(n, state)}`;
 
 const build = (view) => {
-  const row = (label, ...cells) => make("tr", {}, make("th", { scope: "row" }, label), cells);
-  const head = (...texts) =>
-    make(
-      "thead",
-      {},
-      make(
-        "tr",
-        {},
-        texts.map((text) => make("th", { scope: "col" }, text)),
-      ),
-    );
-  const box = (label, table) =>
-    make("div.live-scroll", { tabindex: 0, role: "group", "aria-label": label }, table);
   const cell = (path, options) => make("td", {}, liveNumber(view, path, options));
-
-  const token = make(
-    "table.live-list.live-normed",
-    {},
-    head("", "your token x", "norm(x)"),
-    make(
-      "tbody",
-      {},
-      [0, 1, 2, 3].map((i) =>
-        row(
-          make(
-            "div",
-            {},
-            `${i + 1}`,
-            entrySlider(view, "x", i, { label: `number ${i + 1}`, min: -20, max: 20, step: 1 }),
-          ),
-          cell(`x.${i}`, { digits: 2 }),
-          signedBarCell(view, `normed.${i}`, { reach: 1.75 }),
-        ),
-      ),
-      row("mean", cell("mean"), cell("normed_mean")),
-      row("variance", cell("variance"), cell("normed_variance")),
-    ),
-  );
-  /** @type {[string, (v: number) => number][]} */
-  const changes = [
-    ["− 1", (v) => v - 1],
-    ["+ 1", (v) => v + 1],
-    ["÷ 2", (v) => v / 2],
-    ["× 2", (v) => v * 2],
-    ["× −1", (v) => -v],
-  ];
-  const buttons = changes.map(([label, change]) => {
-    const button = makeButton(label, () => {
-      const next = view.get("x").map(change);
-      if (next.every((v) => Math.abs(v) <= 20)) view.set("x", next);
-    });
-    button.dataset.control = "all";
-    view.each((_, { x }) =>
-      button.setAttribute("aria-disabled", String(x.some((v) => Math.abs(change(v)) > 20))),
-    );
-    return button;
-  });
-
+  const head = (label) => make("th", { scope: "col" }, label);
   const names = ["start", ...JOINS];
   const notes = { "norm(x + f(x))": "post-norm", "x + f(norm(x))": "pre-norm" };
+  const row = (name, i) =>
+    make(
+      "tr",
+      {},
+      make(
+        "th",
+        { scope: "row" },
+        [name.replace(" + ", "+")],
+        notes[name] && make("small", {}, notes[name]),
+      ),
+      make(
+        "td",
+        {},
+        smallBars(view, (n) => n.streams[i], { label: `${name}: first token; second token` }),
+      ),
+      cell(`size.${i}`, { digits: 1 }),
+      cell(`spread.${i}`, { digits: 3 }),
+      i ? cell(`slope.${i - 1}`) : make("td", {}, "–"),
+    );
   const stacks = make(
     "table.live-list.live-stacks",
     {},
-    make(
-      "caption",
-      {},
-      "After the layers. Each row's bars have a scale of their own; spread: how far the two tokens differ, as a share of their size.",
-    ),
-    head("", make("span", {}, make("span.live-yours", {}, "yours"), ", other"), "size", "spread"),
-    make(
-      "tbody",
-      {},
-      names.map((name, i) =>
-        row(
-          [name, notes[name] && make("small", {}, ` ${notes[name]}`)],
-          make(
-            "td",
-            {},
-            smallBars(view, (n) => n.streams[i], { label: `${name}: your token, and the other` }),
-          ),
-          cell(`size.${i}`, { digits: 2 }),
-          cell(`spread.${i}`),
-        ),
-      ),
-    ),
+    make("thead", {}, make("tr", {}, ["", "tokens", "size", "spread", "slope"].map(head))),
+    make("tbody", {}, names.map(row)),
   );
   return [
-    make("p.live-lead", {}, "Change one number, then all four at once: when does norm(x) notice?"),
+    make("p.live-lead", {}, "Which slope fades, which explodes? Then set the strength to −0.5."),
+    sliderControl(view, "parts", { label: "parts", min: 1, max: 12, step: 1, digits: 0 }),
+    sliderControl(view, "strength", { label: "strength", min: -0.5, max: 0.5, step: 0.05 }),
+    sliderControl(view, "offset", { label: "offset", min: 0, max: 5, step: 0.5, digits: 1 }),
     make(
-      "div.live-columns.live-tops",
-      {},
-      make(
-        "div.live-half",
-        {},
-        box("Your token, before the norm and after it", token),
-        make(
-          "div.live-row",
-          { role: "group", "aria-label": "change all four numbers" },
-          make("span", {}, "all:"),
-          buttons,
-        ),
-      ),
-      make(
-        "div.live-half",
-        {},
-        sliderControl(view, "layers", { label: "layers", min: 1, max: 12, step: 1, digits: 0 }),
-        sliderControl(view, "strength", { label: "strength", min: 0, max: 1, step: 0.05 }),
-        box("Both tokens after the layers", stacks),
-      ),
+      "div.live-scroll",
+      { tabindex: 0, role: "group", "aria-label": "Both tokens after all parts" },
+      stacks,
     ),
     resultSentence(view, say),
   ];
 };
 
-const figure = { state: ["x", "other", "strength", "layers"], numbers, build };
+const figure = { state: ["tokens", "offset", "strength", "parts"], numbers, build };
 export default { ...figure, render: renderFigure(figure) };

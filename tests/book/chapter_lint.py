@@ -31,6 +31,7 @@ FOLDED = {
     "03_query_key_value",
     "04_scaling",
     "06_multi_head",
+    "08_layers",
 }
 MAIN_LINE, WITH_FOLDS = (900, 1400), 3200
 CODE_CELLS, CODE_LINES, LINE_WIDTH, TABLE = 30, 15, 80, 6

@@ -258,48 +258,20 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
     },
     "08_layers": {
         1: {
-            "divides by n - 1": "norm_of(loud, correction=1)",
-            "the deviations": "deviations",
-            "divided by the variance": "deviations / deviations.square().mean()",
-            "mean not subtracted": "loud / deviations.square().mean().sqrt()",
-            "expects a larger result for a larger number": "10 * layer_norm(loud, [4])",
-            "one number": "1.73",
-            "three numbers": "[-0.58, -0.58, 1.73]",
-            "nan": "[float('nan')] * 4",
+            "divides by n - 1": "[1, *norm_of(loud, correction=1)]",
+            "the deviations": "[1, *deviations]",
+            "divided by the variance": "[1, *deviations / deviations.square().mean()]",
+            "mean not subtracted": "[1, *loud / deviations.square().mean().sqrt()]",
+            "guesses ten times": "[10, *layer_norm(loud, [4])]",
+            "guesses a tenth": "[0.1, *layer_norm(loud, [4])]",
+            "the guess alone": "[1]",
+            "no guess": "layer_norm(loud, [4])",
+            "a guess in words": "['same', *layer_norm(loud, [4]).tolist()]",
+            "the guess at the end": "[*layer_norm(loud, [4]).tolist(), 1]",
+            "three numbers": "[1, -0.58, -0.58, 1.73]",
+            "nan": "[1, *[float('nan')] * 4]",
         },
         2: {
-            "divides by n - 1": (
-                "lambda x: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + 1e-5).sqrt()"
-            ),
-            "eps outside the root": (
-                "lambda x: (x - x.mean(-1, keepdim=True))"
-                " / (x.std(-1, correction=0, keepdim=True) + 1e-5)"
-            ),
-            "no eps": (
-                "lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True)"
-            ),
-            "the whole sample": "norm_of_sample",
-            "the axis of the tokens": (
-                "lambda x: (x - x.mean(1, keepdim=True))"
-                " / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()"
-            ),
-            "the axis of the sentences": (
-                "lambda x: (x - x.mean(0, keepdim=True))"
-                " / (x.var(0, correction=0, keepdim=True) + 1e-5).sqrt()"
-            ),
-            "no keepdim": "lambda x: (x - x.mean(-1)) / (x.var(-1, correction=0) + 1e-5).sqrt()",
-            "no root": (
-                "lambda x: (x - x.mean(-1, keepdim=True))"
-                " / (x.var(-1, correction=0, keepdim=True) + 1e-5)"
-            ),
-            "no centring": "lambda x: x / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()",
-            "zeros": "torch.zeros_like",
-            "nan": "lambda x: x / 0 * 0",
-            "returns nothing": "lambda x: None",
-            "one number": "lambda x: x.mean()",
-            "a result instead of a function": "two_lines(three)",
-        },
-        3: {
             "right for positive b only": "([[1, 0], [-1, 1]], [[1], [1]])",
             "the smaller of two": "([[-1, 0, 0], [1, 1, -1]], [[-1], [1], [-1]])",
             "the mean": "([[1, -1, 0, 0], [0, 0, 1, -1]], [[0.5], [-0.5], [0.5], [-0.5]])",

@@ -57,11 +57,12 @@ def query_key_value(draw: random.Random) -> dict[str, Any]:
 
 
 def norm_residual(draw: random.Random) -> dict[str, Any]:
+    chosen = [[-5.0, 1.0, 1.0, 3.0], [2.0] * 4, [0.0] * 4, [3.0, 3.0, 3.004, 3.004]]
     return {
-        "x": draw.choice([_vector(draw, 4, 20), [2.0] * 4, [0.0] * 4, [3.0, 3.0, 3.004, 3.004]]),
-        "other": draw.choice([_vector(draw, 4, 20), [5.0, 1.0, 4.0, 2.0], [0.0] * 4]),
-        "strength": max(0.0, draw.uniform(-0.2, 1)),
-        "layers": draw.randint(1, 12),
+        "tokens": [draw.choice([_vector(draw, 4, 20), *chosen]) for _ in range(2)],
+        "offset": max(0.0, draw.uniform(-2, 5)),
+        "strength": draw.choice([0.0, draw.uniform(-0.5, 0.5), draw.uniform(-0.5, 0.5)]),
+        "parts": draw.randint(1, 12),
     }
 
 

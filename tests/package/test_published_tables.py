@@ -282,6 +282,14 @@ def test_chapter_7_positions_turn_like_the_hands_of_clocks():
     assert printed(curve[[0, 1, 3, 6]]) == ["1.0000", "0.8713", "0.5311", "0.6319"]
 
 
+def test_chapter_8_without_residuals_all_words_become_the_same():
+    alike = load_table("journey")["alike"]
+    assert alike["none"][0] == alike["whole"][0] < max(alike["whole"]) < 0.4
+    for name in ("none", "none at attention", "untrained, none"):
+        assert alike[name][4:] == [1.0, 1.0, 1.0]
+    assert max(alike["none at feed-forward"]) < 0.5
+
+
 def test_chapter_9_attention_fetches_and_the_feed_forward_sharpens():
     table = load_table("stations")
     assert len(table["stations"]) == len(table["gap"]) == 13

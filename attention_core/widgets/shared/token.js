@@ -1,51 +1,6 @@
-import { decimals, make, valueAt } from "./elements.js";
-import { liveNumber } from "./numbers.js";
+import { decimals, make } from "./elements.js";
 
 /** @typedef {import("./figure.js").View} View */
-
-/**
- * Make a slider for one number of a list, without a visible label.
- *
- * @param {View} view
- * @param {string} key
- * @param {number} index
- * @param {{ label: string, min: number, max: number, step: number }} options
- */
-export const entrySlider = (view, key, index, { label, min, max, step }) => {
-  const change = (/** @type {number} */ x, /** @type {number} */ i) =>
-    i === index ? Number(input.value) : x;
-  const input = make("input.live-entry", {
-    type: "range",
-    min,
-    max,
-    step,
-    "aria-label": label,
-    "data-control": key,
-    oninput: () => view.set(key, view.get(key).map(change)),
-  });
-  view.each((_, state) => {
-    if (Number(input.value) !== state[key][index]) input.value = state[key][index];
-  });
-  return input;
-};
-
-/**
- * Make a table cell with a bar to the left or right of its middle. At `reach` it fills its half.
- *
- * @param {View} view
- * @param {string} path
- * @param {{ reach: number, digits?: number }} options
- */
-export const signedBarCell = (view, path, { reach, digits = 4 }) => {
-  const number = liveNumber(view, path, { digits });
-  const cell = make("td.live-signed", {}, make("div", {}, make("i"), number));
-  view.each((numbers) => {
-    const share = Math.max(-1, Math.min(1, valueAt(numbers, path) / reach));
-    cell.style.setProperty("--from", `${50 + 50 * Math.min(0, share)}%`);
-    cell.style.setProperty("--to", `${50 + 50 * Math.max(0, share)}%`);
-  });
-  return cell;
-};
 
 /**
  * Draw small bars, one group for each row of numbers, all to the scale of the largest number.
