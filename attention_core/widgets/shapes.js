@@ -68,7 +68,7 @@ const say = (n, state) => {
     feed_forward: "feed-forward layers",
     norms: "norms",
   };
-  const where = `The largest share of all learned numbers, ${decimals(n.kinds[most], 1)} %, is in the ${holders[most]}.`;
+  const where = `Most numbers are learned in the ${holders[most]}: ${decimals(n.kinds[most], 1)} %.`;
   if (here.q) {
     const [, , rows, columns] = here.weights;
     const ratio = (H * columns) / d;
