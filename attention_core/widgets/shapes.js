@@ -370,7 +370,7 @@ const build = (view) => {
     return button;
   });
   return [
-    make("p.live-lead", {}, "Which sliders change what is learned?"),
+    make("p.live-lead", {}, "Which sliders change “learned”?"),
     make("div.live-row", { role: "group", "aria-label": "ready-made sizes" }, presets, tie),
     make("div.live-dials", {}, dials),
     make(
