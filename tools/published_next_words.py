@@ -35,20 +35,21 @@ def subjects_table(net: LanguageModel, pairs: BytePairs) -> dict[str, Any]:
 
 
 def capitals_table(net: LanguageModel, pairs: BytePairs) -> dict[str, Any]:
-    """What head 23.4 does for the capitals of countries."""
+    """How the capital of a country gets to the last word, and what head 23.4 does for it."""
     countries = list(given.CAPITALS)
     prompts = [pairs(given.CAPITAL.format(country)) for country in countries]
     if {ids.shape for ids in prompts} != {(1, 5)}:
         raise ValueError("each country must be one piece")
     ids = torch.cat(prompts)
-    capitals = [pairs.number[f"Ġ{capital}"] for capital in given.CAPITALS.values()]
+    capitals = torch.tensor([pairs.number[f"Ġ{capital}"] for capital in given.CAPITALS.values()])
     rows = torch.arange(len(ids))
     with record_attention(net) as maps:
         whole = net(ids)[:, -1]
     seen = maps[f"encoder.layers.{LAYER}.self_attention"][:, HEAD, -1]
     inputs = _head_outputs(net, ids)
     donors = rows.roll(-1)  # each country gets what the next one would write
-    donated = torch.tensor(capitals)[donors]
+    donated = capitals[donors]
+    stations = _read_off(net, ids)
 
     def shifted(heads: list[int]) -> Tensor:
         """Logits of the last token, with the output of some heads taken from the donor."""
@@ -60,31 +61,44 @@ def capitals_table(net: LanguageModel, pairs: BytePairs) -> dict[str, Any]:
 
     def wins(logits: Tensor) -> int:
         """For how many countries the donor's capital scores above the own one."""
-        return int((logits[rows, donated] > logits[rows, torch.tensor(capitals)]).sum())
+        return int((logits[rows, donated] > logits[rows, capitals]).sum())
+
+    def right(logits: Tensor) -> int:
+        """For how many countries the right capital comes first."""
+        return int((logits.argmax(-1) == capitals).sum())
 
     others = [head for head in range(9) if head != HEAD]
     moved = shifted([HEAD])
     removed = inputs.clone()
     removed[:, HEAD * WIDTH : (HEAD + 1) * WIDTH] = 0
-    without = _with_outputs(net, ids, removed)
-    paris, berlin = capitals[0], capitals[1]
+    paris, berlin = capitals[:2].tolist()
+    ranks = (stations > stations[:, rows, capitals, None]).sum(-1) + 1
+    read = {"embedding": 0, "ff 26": 54, "ff 28": 58, "ff 29": 60}
+    last = range(20, 30)
     return {
         "chapters": [9],
         "what": (
-            "The capital of a country is: the rank of Paris after each of 30 layers; "
-            "where the last word looks in head 23.4; and the probabilities of Paris and Berlin "
-            "before and after that head's output for Germany takes the place of that for France. "
-            "Then the same for all countries, each with the next one's: for how many the other "
-            "capital then wins. Controls: each other head of the layer, and all eight."
+            "The rank of Paris, read off after the embedding and after each attention and "
+            "feed-forward of 30 layers; its last probabilities; the likeliest token. Head 23.4: "
+            "where the last word looks, and the answer if its output is that for Germany; for all "
+            "countries the next one's. Controls: the other heads. How many capitals come first "
+            "without it, and without one part of the last ten layers."
         ),
         "from": "SmolLM2",
         "tokens": [pairs.text([int(i)]) for i in ids[0]],
-        "rank_of_Paris": _ranks(net, ids[:1], paris),
+        "rank_of_Paris": ranks[:, 0].tolist(),
+        "last_of_Paris": rounded(stations[-4:, 0].softmax(-1)[:, paris]),
+        "likeliest": {
+            name: pairs.text([int(stations[at, 0].argmax())]) for name, at in read.items()
+        },
         "row_23.4": exact(seen[0]),
         "countries": given.CAPITALS,
-        "looks_at_country": rounded(seen[:, 3]),
-        "right_first": int((whole.argmax(-1) == torch.tensor(capitals)).sum()),
-        "right_first_without_23.4": int((without.argmax(-1) == torch.tensor(capitals)).sum()),
+        "looks_at_country": rounded(seen[:, 3], 2),
+        "better_after_attention_23": int((ranks[47] < ranks[46]).sum()),
+        "right_first": right(whole),
+        "right_first_without_23.4": right(_with_outputs(net, ids, removed)),
+        "right_without_attention": [right(_read_off(net, ids, 2 * n)[-1]) for n in last],
+        "right_without_ff": [right(_read_off(net, ids, 2 * n + 1)[-1]) for n in last],
         "before": _chances(whole[0], Paris=paris, Berlin=berlin),
         "after": _chances(moved[0], Paris=paris, Berlin=berlin),
         "of": len(ids),
@@ -94,14 +108,27 @@ def capitals_table(net: LanguageModel, pairs: BytePairs) -> dict[str, Any]:
     }
 
 
-def _ranks(net: LanguageModel, ids: Tensor, token: int) -> list[int]:
-    """The rank of a token, read off after each layer."""
+def _read_off(net: LanguageModel, ids: Tensor, without: int | None = None) -> Tensor:
+    """The logits of the last token, read off after the embedding and after each sublayer.
+
+    Shape: (61, B, 49152), or only the last (1, B, 49152) if one of the 60 sublayers is left out
+    """
     x, found = net.embedding(ids), []
-    for layer in net.encoder.layers:
-        x = layer(x, causal_mask(ids.shape[1]))
-        logits = net.output(net.encoder.norm(x))[0, -1]
-        found.append(int((logits > logits[token]).sum()) + 1)
-    return found
+    mask = causal_mask(ids.shape[1])
+    layers: Any = net.encoder.layers
+    for n, layer in enumerate(layers):
+        attend = layer.self_attention
+        found.append(x)
+        if without != 2 * n:
+            x = layer.add(
+                x, layer.self_attention_norm, lambda y, attend=attend: attend(y, y, y, mask)
+            )
+        found.append(x)
+        if without != 2 * n + 1:
+            x = layer.add(x, layer.feed_forward_norm, layer.feed_forward)
+    found = [x] if without is not None else [*found, x]
+    logits: Tensor = torch.stack([net.output(net.encoder.norm(x)[:, -1]) for x in found])
+    return logits
 
 
 def _head_outputs(net: LanguageModel, ids: Tensor) -> Tensor:

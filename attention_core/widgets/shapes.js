@@ -11,7 +11,7 @@ import { wholeNumber } from "./shared/whole.js";
 
 const TEXT = {
   src_embedding: [
-    "embedding + position",
+    "source: embedding",
     "Each token picks its row of the table: no matrices are multiplied.",
   ],
   encoder_self_attention: [
@@ -24,8 +24,8 @@ const TEXT = {
     "What the encoder hands over. Each decoder layer makes its own k and v of it.",
   ],
   tgt_embedding: [
-    "embedding + position",
-    "The target as far as it is known. S plays no part until cross-attention.",
+    "target: embedding",
+    "The target as far as it is known, shifted right. S plays no part until cross-attention.",
   ],
   decoder_self_attention: [
     "masked self-attention",
@@ -52,7 +52,7 @@ const PLACE = {
   output: "1 / 3",
 };
 const KINDS = {
-  tables: "tables",
+  tables: "tables, %",
   attention: "attention",
   feed_forward: "feed-forward",
   norms: "norms",
@@ -68,18 +68,17 @@ const say = (n, state) => {
     feed_forward: "feed-forward layers",
     norms: "norms",
   };
-  const where = `The largest share of all learned numbers, ${decimals(n.kinds[most], 1)} %, is in the ${holders[most]}.`;
+  const where = `Most numbers are learned in the ${holders[most]}: ${decimals(n.kinds[most], 1)} %.`;
   if (here.q) {
     const [, , rows, columns] = here.weights;
-    const heads =
-      H === 1 ? "One head makes a table" : `${H} heads, each ${d / H} wide, make ${H} tables`;
     const ratio = (H * columns) / d;
     const bulk =
       Math.abs(ratio - 1) < 1e-9
-        ? "just as many numbers as flow"
-        : `${decimals(ratio, ratio < 1 ? 2 : 1)} times as many numbers as flow`;
-    const same = H === 1 ? "More heads" : `One head of width ${whole(d)}`;
-    return `${heads} of ${whole(rows)} × ${whole(columns)} weights for each text: ${bulk} out. ${same} would learn just as many numbers, ${whole(here.own)}.`;
+        ? "as many numbers as flow out"
+        : `${decimals(ratio, ratio < 1 ? 2 : 1)} times the numbers that flow out`;
+    const tables = H === 1 ? "1 table" : `${H} tables`;
+    const same = H === 1 ? "More heads" : "One head";
+    return `${tables} of ${whole(rows)} × ${whole(columns)} weights for each text: ${bulk}. ${same} would learn just as much: ${whole(here.own)}.`;
   }
   if (here.inner) {
     const tokens = here.in[0] * here.in[1];
@@ -137,6 +136,12 @@ const OF_TEXT = ["batch_size", "src_length", "tgt_length"];
 const LENGTHS = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512];
 const divisors = (d) => LENGTHS.filter((n) => n <= 32 && d % n === 0);
 
+// A phone shows only the first word; a screen reader reads both.
+const twoWords = (name) => {
+  const [first, ...rest] = name.split(" ");
+  return [first, make("span.live-second", {}, ` ${rest.join(" ")}`)];
+};
+
 const build = (view) => {
   // Sizes are set one by one and checked each time. With one head and untied tables all fit.
   const choose = (sizes) => {
@@ -149,7 +154,7 @@ const build = (view) => {
     view.set("tie_embeddings", sizes.tie_embeddings);
   };
   const presets = Object.entries(PRESETS).map(([name, sizes]) => {
-    const button = makeButton(name, () => choose(sizes));
+    const button = makeButton(twoWords(name), () => choose(sizes));
     button.dataset.control = "preset";
     view.each((_, state) => {
       const same = Object.entries(sizes).every(
@@ -167,32 +172,32 @@ const build = (view) => {
   const set = (key) => (value) => view.set(key, value);
   const dials = [
     dialControl(view, "batch_size", {
-      label: "B texts",
+      label: twoWords("B texts"),
       values: () => [1, 2, 4, 8, 16, 32, 64],
       set: set("batch_size"),
     }),
     dialControl(view, "src_length", {
-      label: "S source",
+      label: twoWords("S source"),
       values: () => LENGTHS,
       set: set("src_length"),
     }),
     dialControl(view, "tgt_length", {
-      label: "L target",
+      label: twoWords("L target"),
       values: () => LENGTHS,
       set: set("tgt_length"),
     }),
     dialControl(view, "num_layers", {
-      label: "N layers",
+      label: twoWords("N layers"),
       values: () => [1, 2, 3, 4, 6, 8, 12, 24],
       set: set("num_layers"),
     }),
     dialControl(view, "num_heads", {
-      label: "H heads",
+      label: twoWords("H heads"),
       values: (state) => divisors(state.d_model),
       set: set("num_heads"),
     }),
     dialControl(view, "d_model", {
-      label: "d width",
+      label: twoWords("d width"),
       values: () => [4, 8, 16, 32, 64, 128, 256, 512, 1024],
       set: (d, state) =>
         own(state, {
@@ -202,19 +207,21 @@ const build = (view) => {
         }),
     }),
     dialControl(view, "d_ff", {
-      label: "d_ff inside",
+      label: twoWords("d_ff inside"),
       values: ({ d_model: d }) => [d, 2 * d, 3 * d, 4 * d, 6 * d, 8 * d],
       set: set("d_ff"),
     }),
     dialControl(view, "tgt_vocab_size", {
-      label: "V tokens",
+      label: twoWords("V tokens"),
       values: () => [11, 100, 1000, 10000, 37000, 100000],
       text: ({ src_vocab_size: a, tgt_vocab_size: b }) =>
         a === b ? wholeNumber(a) : `${wholeNumber(a)}, ${wholeNumber(b)}`,
       set: (V, state) => own(state, { src_vocab_size: V, tgt_vocab_size: V }),
     }),
   ];
-  const tie = toggleControl(view, "tie_embeddings", { label: "E: one table (tied)" });
+  const tie = toggleControl(view, "tie_embeddings", {
+    label: [make("span.live-second", {}, "E: "), "one table"],
+  });
   view.each((_, state) => {
     /** @type {HTMLInputElement} */ (tie.querySelector("input")).disabled =
       state.src_vocab_size !== state.tgt_vocab_size;
@@ -260,7 +267,7 @@ const build = (view) => {
   const shares = make(
     "table.live-list.live-kinds",
     {},
-    make("caption", {}, "learned: ", liveCount(view, "whole.learned"), ", in %:"),
+    make("caption", {}, "learned: ", liveCount(view, "whole.learned")),
     make(
       "tbody",
       {},
@@ -296,8 +303,6 @@ const build = (view) => {
       make("span.value", {}, "v"),
     ),
     shares,
-    make("p.live-known.left", {}, "source"),
-    make("p.live-known.right", {}, "target, shifted right"),
   );
 
   const panel = (part) => {
@@ -308,8 +313,7 @@ const build = (view) => {
           ["q", shape(part, "q", "query")],
           ["k", shape(part, "k", "key")],
           ["v", shape(part, "v", "value")],
-          ["scores and weights", shape(part, "weights", "weights")],
-          count("numbers in these", "weights_count"),
+          ["weights", shape(part, "weights", "weights")],
         ]
       : [
           axes[part].in && ["in", shape(part, "in")],
@@ -318,15 +322,13 @@ const build = (view) => {
           ["out", shape(part, "out")],
         ].filter(Boolean);
     if (axes[part].q || axes[part].inner)
-      rows.push(count("learned", "own"), count("with norm, all layers", "learned"));
+      rows.push(count("learned", "own"), count("in all layers", "learned"));
     else rows.push(count("learned", "learned"));
     rows.push(
-      ["share of all, %", liveNumber(view, `parts.${part}.share`, { digits: 1 })],
-      count("multiplications", "multiplications"),
+      ["share, %", liveNumber(view, `parts.${part}.share`, { digits: 1 })],
+      count("multiplied", "multiplications"),
     );
     const side = {
-      src_embedding: "source: ",
-      tgt_embedding: "target: ",
       encoder_feed_forward: "encoder: ",
       decoder_feed_forward: "decoder: ",
     };
@@ -337,8 +339,7 @@ const build = (view) => {
         "p",
         {},
         make("strong", {}, `${side[part] || ""}${title(part)}`),
-        make("br"),
-        TEXT[part][1],
+        make("span.live-about", {}, TEXT[part][1]),
       ),
       make(
         "table.live-facts",
@@ -359,16 +360,17 @@ const build = (view) => {
     view.set("part", PARTS[(PARTS.indexOf(view.get("part")) + by + PARTS.length) % PARTS.length]);
   /** @type {[string, number][]} */
   const directions = [
-    ["← back", -1],
-    ["next →", 1],
+    ["←", -1],
+    ["→", 1],
   ];
   const steps = directions.map(([label, by]) => {
     const button = makeButton(label, () => step(by));
     button.dataset.control = "step";
+    button.setAttribute("aria-label", by < 0 ? "back" : "next");
     return button;
   });
   return [
-    make("p.live-lead", {}, "Click a box, or go through the machine with next. Then change sizes."),
+    make("p.live-lead", {}, "Which sliders change “learned”?"),
     make("div.live-row", { role: "group", "aria-label": "ready-made sizes" }, presets, tie),
     make("div.live-dials", {}, dials),
     make(
@@ -378,7 +380,7 @@ const build = (view) => {
       make(
         "div.live-open",
         {},
-        make("div.live-row", {}, steps),
+        make("div.live-row.live-steps", {}, steps),
         make("div.live-panels", {}, PARTS.map(panel)),
       ),
     ),

@@ -59,7 +59,7 @@ class Shapes(LiveFigure):
     """
 
     module = "shapes"
-    heights = (740, 1308)
+    heights = (668, 680)
 
     batch_size = CountTrait(2, least=1, most=5000)
     src_length = CountTrait(5, least=1, most=5000)

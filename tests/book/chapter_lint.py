@@ -32,6 +32,7 @@ FOLDED = {
     "04_scaling",
     "06_multi_head",
     "08_layers",
+    "09_transformer",
 }
 MAIN_LINE, WITH_FOLDS = (900, 1400), 3200
 CODE_CELLS, CODE_LINES, LINE_WIDTH, TABLE = 30, 15, 80, 6

@@ -289,6 +289,7 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "two encoder layers, one decoder layer": "2 * 872 + 1176 + 80",
             "decoder layers counted as encoder layers": "3 * 872 + 80",
             "without biases and norms": "12 * 64 + 2 * 16 * 64 + 80",
+            "two layers on both sides": "2 * (872 + 1176) + 80",
             "nan": "float('nan')",
             "a text": "'about three thousand'",
             "two numbers": "[3304, 0]",
@@ -299,7 +300,8 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "only the base is right": "[base[1], 37_000]",
             "only the big one is right": "[37_000, big[1]]",
             "the lower ends of the rounding": "[base[0], big[0]]",
-            "without attention's biases": "[base[1] + 72, big[1] + 72]",
+            "biases in the big one only": "[base[1] + 72, big[1]]",
+            "biases in the base only": "[base[1], big[1] + 72]",
             "decoder layers counted as encoder layers": (
                 "[(65e6 - 12 * (12 * 512**2 + 13 * 512)) / 512,"
                 " (213e6 - 12 * (12 * 1024**2 + 13 * 1024)) / 1024]"

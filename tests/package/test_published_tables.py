@@ -300,7 +300,14 @@ def test_chapter_9_attention_fetches_and_the_feed_forward_sharpens():
 
 def test_chapter_9_paris_is_fetched_by_one_head():
     table = load_table("capitals")
-    assert table["rank_of_Paris"][22:] == [2079, 396, 92, 113, 34, 7, 3, 1]
+    ranks = table["rank_of_Paris"]  # after the embedding, and two for each layer
+    assert (len(ranks), ranks[0], ranks[46:48], ranks[-1]) == (61, 4316, [2079, 359], 1)
+    assert ranks[46::2] == [2079, 396, 92, 113, 34, 7, 3, 1]
+    assert table["last_of_Paris"][2:].tolist() == [0.1002, table["before"]["Paris"]]
+    assert table["likeliest"] == {
+        "embedding": " is", "ff 26": " the", "ff 28": " capital", "ff 29": " Paris"
+    }  # fmt: skip
+    assert table["better_after_attention_23"] == table["of"]
     assert printed(table["row_23.4"]) == ["0.0672", "0.0122", "0.0083", "0.9033", "0.0090"]
     assert table["before"] == {"Paris": 0.7725, "Berlin": 0.0010}
     assert table["after"] == {"Paris": 0.0165, "Berlin": 0.7900}
@@ -308,3 +315,6 @@ def test_chapter_9_paris_is_fetched_by_one_head():
     assert table["other_capital_wins_by_other_heads"] == [0] * 8
     assert table["other_capital_wins_by_all_other_heads"] <= 1
     assert table["right_first_without_23.4"] < table["right_first"] - 4
+    # Without the attention of layer 23, or the last feed-forward, one capital comes first.
+    assert table["right_without_attention"][3] == table["right_without_ff"][9] == 1
+    assert table["right_without_attention"][9] == table["right_first"] == 14

@@ -35,7 +35,7 @@ plotting.INK_DARK plotting.PAPER_DARK plotting.WIDTH
 distributed.sharing.Share distributed.sharing.Traffic distributed.sharing.example
 distributed.sharing.difference distributed.sharing.report distributed.sharing.main
 distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Learned
-drawing.show drawing.svg drawing.description
+drawing.show drawing.svg drawing.description diagram.draw_transformer
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
 questions.number questions.choice questions.cells questions.Question
 """

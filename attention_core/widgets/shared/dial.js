@@ -9,7 +9,7 @@ import { wholeNumber } from "./whole.js";
  *
  * @param {import("./figure.js").View} view
  * @param {string} key
- * @param {{ label: string, values: (state: any) => number[],
+ * @param {{ label: import("./elements.js").Children, values: (state: any) => number[],
  *   set: (value: number, state: State) => void, text?: (state: any) => string }} options
  */
 export const dialControl = (view, key, options) => {

@@ -1,6 +1,6 @@
 import { make } from "./elements.js";
 
-/** @type {(view: import("./figure.js").View, key: string, options: { label: string }) => HTMLElement} */
+/** @type {(view: import("./figure.js").View, key: string, options: { label: import("./elements.js").Children }) => HTMLElement} */
 export const toggleControl = (view, key, { label }) => {
   const id = `${view.id}-${key}`;
   const input = make("input", {
