@@ -16,8 +16,8 @@ from attention_core.widgets.traits import TensorTrait
 GOODS = ["tea", "rice", "salt", "oil"]
 #: Their rows: right, up, price.
 MARKET = [[0.0, 1.0, 2.0], [1.0, 0.0, 7.0], [0.0, -1.0, 4.0], [-1.0, 0.0, 5.0]]
-#: Cosine and sine of the 30 degrees between queries and keys at the start, doubled.
-C, S = 1.732050807569, 1.0
+#: Cosine and sine of the 25 degrees between queries and keys at the start, doubled.
+C, S = 1.812615574073, 0.845236523481
 
 
 class QueryKeyValue(LiveFigure):
@@ -36,9 +36,9 @@ class QueryKeyValue(LiveFigure):
 
     >>> figure = QueryKeyValue()
     >>> figure.scores[0]
-    tensor([ 2.4495, -1.4142, -2.4495,  1.4142], dtype=torch.float64)
+    tensor([ 2.5634, -1.1953, -2.5634,  1.1953], dtype=torch.float64)
     >>> figure.answers
-    tensor([2.8567, 5.6603, 4.7744, 4.7086], dtype=torch.float64)
+    tensor([2.6950, 5.9447, 4.6038, 4.7565], dtype=torch.float64)
     """
 
     module = "query_key_value"
