@@ -165,11 +165,7 @@ const build = (view) => {
     );
   const phone = matchMedia("(max-width: 700px)").matches; // there the numbers are folded at first
   return [
-    make(
-      "p.live-lead",
-      {},
-      "Drag the offset from 3 to 6. Click a pair to see its hand large.",
-    ),
+    make("p.live-lead", {}, "Drag the offset from 3 to 6. Click a pair to see its hand large."),
     make(
       "div.live-pair-controls",
       {},
