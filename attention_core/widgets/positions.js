@@ -165,11 +165,7 @@ const build = (view) => {
     );
   const phone = matchMedia("(max-width: 700px)").matches; // there the numbers are folded at first
   return [
-    make(
-      "p.live-lead",
-      {},
-      "Move the position, then the offset. Click a pair to see its hand large.",
-    ),
+    make("p.live-lead", {}, "Drag the offset from 3 to 6. Click a pair to see its hand large."),
     make(
       "div.live-pair-controls",
       {},
@@ -188,22 +184,6 @@ const build = (view) => {
         step: 1,
         digits: 0,
         role: "key",
-      }),
-    ),
-    make(
-      "div.live-pair-controls",
-      {},
-      choiceControl(narrower, "d_model", {
-        label: "width",
-        options: [4, 8, 16].map((n) => [n, String(n)]),
-      }),
-      choiceControl(view, "base", {
-        label: "base",
-        options: [
-          [10, "10"],
-          [100, "100"],
-          [10000, "10,000"],
-        ],
       }),
     ),
     make(
@@ -229,6 +209,22 @@ const build = (view) => {
       {},
       chart("Dot product of the two rows", "dot", "dots", "most"),
       chart("What the large pair adds", "part", "curve", 1),
+    ),
+    make(
+      "div.live-pair-controls",
+      {},
+      choiceControl(narrower, "d_model", {
+        label: "width",
+        options: [4, 8, 16].map((n) => [n, String(n)]),
+      }),
+      choiceControl(view, "base", {
+        label: "base",
+        options: [
+          [10, "10"],
+          [100, "100"],
+          [10000, "10,000"],
+        ],
+      }),
     ),
     resultSentence(view, say),
   ];

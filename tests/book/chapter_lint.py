@@ -31,6 +31,7 @@ FOLDED = {
     "03_query_key_value",
     "04_scaling",
     "06_multi_head",
+    "07_positions",
     "08_layers",
     "09_transformer",
 }
