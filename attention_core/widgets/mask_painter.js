@@ -48,7 +48,7 @@ const numbers = ({ embeddings, mask, layers }) => {
 
 const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
   if (permitted === 0)
-    return "All is forbidden: every row adds up to 0, and no output moves, whatever the input.";
+    return "All is forbidden: every row adds up to 0, and each output is a row of zeros.";
   const name = (i) => `“${words[i]}”`;
   // The pair of words farthest apart, of those that are reached and pass the test.
   const farthest = (test) =>
@@ -64,7 +64,9 @@ const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
   const empty = words.map((_, i) => i).filter((i) => sums[i] === 0);
   if (empty.length) {
     said.push(
-      `${empty.map(name).join(", ")} may look at nothing: the row adds up to 0, and nothing is taken along.`,
+      empty.length === 1
+        ? `${name(empty[0])} may look at nothing: its weights add up to 0, and its output is zero.`
+        : `${empty.map(name).join(", ")} may look at nothing: their outputs are zero.`,
     );
   }
   if (future) {
@@ -75,19 +77,17 @@ const say = ({ reach, sums, future, permitted }, { words, mask, layers }) => {
         `${i} may look at ${j}, which stands after it.`,
     );
   } else {
-    said.push("Nothing above the stairs: the future does not change the past.");
+    said.push("Nothing stands above the stairs: the future does not change the past.");
   }
   const detour = farthest((i, j) => !mask[i][j] && i !== j && (j > i || !future));
   const own = farthest((i, j) => !mask[i][j] && i === j);
   if (detour) {
     const [i, j] = detour.map(name);
     said.push(
-      `${i} may not look at ${j}, but through ${layers} layers it hears of it, by way of others.`,
+      `${i} may not look at ${j}, but over ${layers} layers ${j} reaches it through other words.`,
     );
   } else if (own) {
-    said.push(
-      `${name(own[0])} may not look at itself, but it still asks: its own query moves its output.`,
-    );
+    said.push(`${name(own[0])} may not look at itself, but its query still moves its output.`);
   }
   return said.join(" ");
 };
@@ -106,14 +106,14 @@ const build = (view) => {
     path: "weights",
     words,
     sums: "sums",
-    caption: "Mask and weights: the word on the left looks at the word above",
+    caption: "Weights: a row looks at its columns",
     label: (row, column) => `${row} may look at ${column}`,
   });
   const map = shadedGrid(view, {
     path: "reach",
     words,
     role: "muted",
-    caption: "Reach: how far an output (left) moves when an input changes",
+    caption: "Reach: how far each output moves",
     shade: (x) => (x > noise ? 0.15 + 0.6 * Math.min(1, x / 2.2) : 0),
   });
   const cells = [...map.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")]);
@@ -156,8 +156,8 @@ const build = (view) => {
     make(
       "p.live-lead",
       {},
-      "Click cells, or paint by dragging; arrow keys and space do the same. " +
-        "Filled means “may look”, hatched “may not”. Then add layers.",
+      "Tap a cell to forbid or allow it, or drag over several (keys: arrows and space). " +
+        "Hatched means “may not look”.",
     ),
     make("div.live-buttons", { role: "group", "aria-label": "Masks to start from" }, buttons),
     choiceControl(view, "layers", {

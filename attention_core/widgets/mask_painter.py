@@ -72,7 +72,7 @@ class MaskPainter(LiveFigure):
     """
 
     module = "mask_painter"
-    heights = (600, 1050)
+    heights = (575, 850)
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=2, maxlen=8).tag(sync=True)
     embeddings = TensorTrait(EMBEDDINGS, shape=(None, None), bounds=(-4, 4))

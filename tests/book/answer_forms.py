@@ -32,6 +32,13 @@ def forms(answer: Any) -> Iterator[tuple[str, Any]]:
         for name, change in (("numpy", _to_numpy), ("float32 or the same", _to_float32)):
             yield f"a function that gives {name}", _after(answer, change)
         return
+    if _ends_in_a_function(answer):
+        *guess, function = answer
+        yield "floats, in a list", [*map(float, guess), function]
+        yield "tensors", (*map(torch.tensor, guess), function)
+        yield "NumPy scalars", (*map(np.float64, guess), function)
+        yield from ((name, (*guess, given)) for name, given in forms(function))
+        return
     if isinstance(answer, tuple | list) and _is_text(answer):
         yield "a tuple", tuple(answer)
         return
@@ -64,6 +71,12 @@ def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
         return
     for name, given in (("none", None), ("an empty list", []), ("a string", "?"), ("a dict", {})):
         yield name, given
+    if _ends_in_a_function(answer):
+        *guess, function = answer
+        yield "a guess that is no number", (*guess[:-1], None, function)
+        yield from ((f"a guess of {n}", (*guess[:-1], x, function)) for n, x in NOT_NUMBERS.items())
+        yield from ((name, (*guess, given)) for name, given in spoiled(function))
+        return
     if isinstance(answer, tuple | list) and _is_text(answer):
         yield "one word fewer", answer[:-1]
         yield "one word more", [*answer, answer[-1]]
@@ -81,6 +94,11 @@ def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
     exact = torch.as_tensor(answer, dtype=torch.float64)
     for name, change in _changes():
         yield name, change(exact)
+
+
+def _ends_in_a_function(answer: Any) -> bool:
+    """Whether the answer is a guess, of one number or more, and a function to test it with."""
+    return isinstance(answer, tuple | list) and len(answer) > 1 and callable(answer[-1])
 
 
 def _changes() -> Iterator[tuple[str, Callable[[Any], Any]]]:

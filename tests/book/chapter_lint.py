@@ -30,6 +30,7 @@ FOLDED = {
     "02_simple_attention",
     "03_query_key_value",
     "04_scaling",
+    "05_masks",
     "06_multi_head",
     "07_positions",
     "08_layers",

@@ -136,25 +136,34 @@ WRONG: dict[str, dict[int, dict[str, str]]] = {
             "none": "None",
         },
         2: {
-            "inverted": "lambda length, n: ~window(length, n)",
-            "one too many": "lambda length, n: window(length, n + 1)",
-            "one too few": "lambda length, n: window(length, n - 1)",
-            "looks ahead": "lambda length, n: window(length, n) | window(length, n).T",
-            "looks ahead only": "lambda length, n: window(length, n).T",
-            "the whole past": "lambda length, n: causal_mask(length)",
-            "the first n": "lambda length, n: causal_mask(length) & (torch.arange(length) < n)",
-            "not bool": "lambda length, n: window(length, n).int()",
+            "inverted": "(2, 4, lambda length, n: ~window(length, n))",
+            "one too many": "(2, 4, lambda length, n: window(length, n + 1))",
+            "one too few": "(2, 4, lambda length, n: window(length, n - 1))",
+            "looks ahead": "(2, 4, lambda length, n: window(length, n) | window(length, n).T)",
+            "looks ahead only": "(2, 4, lambda length, n: window(length, n).T)",
+            "the whole past": "(2, 4, lambda length, n: causal_mask(length))",
+            "the first n": (
+                "(2, 4, lambda length, n: causal_mask(length) & (torch.arange(length) < n))"
+            ),
+            "not bool": "(2, 4, lambda length, n: window(length, n).int())",
             "additive": (
-                "lambda length, n: torch.zeros(length, length)"
-                ".masked_fill(~window(length, n), -torch.inf)"
+                "(2, 4, lambda length, n: torch.zeros(length, length)"
+                ".masked_fill(~window(length, n), -torch.inf))"
             ),
             "slices from below 0": (
-                "lambda length, n: torch.tensor([[j in range(length)[i - n + 1 : i + 1]"
-                " for j in range(length)] for i in range(length)])"
+                "(2, 4, lambda length, n: torch.tensor([[j in range(length)[i - n + 1 : i + 1]"
+                " for j in range(length)] for i in range(length)]))"
             ),
-            "nan": "lambda length, n: torch.full((length, length), torch.nan)",
-            "too small": "lambda length, n: window(length - 1, n)",
-            "a mask, no function": "window(6, 3)",
+            "nan": "(2, 4, lambda length, n: torch.full((length, length), torch.nan))",
+            "too small": "(2, 4, lambda length, n: window(length - 1, n))",
+            "a mask, no function": "(2, 4, window(6, 3))",
+            "the function alone": "window",
+            "the guess alone": "(2, 4)",
+            "the place itself counted": "(3, 5, window)",
+            "three in each layer": "(3, 6, window)",
+            "the second layer adds nothing": "(2, 2, window)",
+            "the guess turned round": "(4, 2, window)",
+            "a guess of nan": "(float('nan'), 4, window)",
         },
         3: {
             "the pair turned round": "(5, 0)",
