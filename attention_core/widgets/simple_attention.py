@@ -49,7 +49,7 @@ class SimpleAttention(LiveFigure):
     """
 
     module = "simple_attention"
-    heights = (562, 718)
+    heights = (588, 718)
 
     words = traitlets.List(traitlets.Unicode(), WORDS, minlen=1).tag(sync=True)
     embeddings = TensorTrait(EMBEDDINGS, shape=(None, None))

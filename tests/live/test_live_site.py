@@ -200,7 +200,11 @@ _FAINT = """root => {
   const behind = element => {
     if (!element) return [[1, 1, 1]];
     const style = getComputedStyle(element);
-    const stops = style.backgroundImage.match(/(rgba?|color)\\([^()]*\\)/g) ?? [];
+    const all = style.backgroundImage.match(/(rgba?|color)\\([^()]*\\)/g) ?? [];
+    // A strip at the bottom, as high as the padding there, lies under the number and not behind it.
+    const [x, y] = [style.backgroundSize, style.backgroundPosition].map(t => t.match(/[\\d.]+px/g));
+    const high = parseFloat(x?.at(-1)) + parseFloat(y?.at(-1));
+    const stops = high <= parseFloat(style.paddingBottom) + 0.1 ? [] : all;
     return behind(element.parentElement).flatMap(below => {
       const flat = over(parse(style.backgroundColor), below);
       return [flat, ...stops.map(stop => over(parse(stop), flat))];
