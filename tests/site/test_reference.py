@@ -38,6 +38,7 @@ distributed.loopback museum.law museum.find museum.Law museum.Exhibit museum.Lea
 drawing.show drawing.svg drawing.description diagram.draw_transformer
 alternatives.KINDS widgets.LiveFigure widgets.figure.Table
 questions.number questions.choice questions.cells questions.Question
+plotting.DIVERGING plotting.heatmap encoder_layer_parameters feed_forward_parameters
 """
 
 # Functions that modules of the package share among themselves; readers have no use for them.
