@@ -234,9 +234,11 @@ class Pen:
         """
         size = next((_SIZES[k] for k in kind.split() if k in _SIZES), 12.5)
         named = f' class="{classes(kind)}"' if kind else ""
+        body = content if raw else html.escape(content)
         if CHINESE.fullmatch(content):
             named += ' lang="zh"'
-        body = content if raw else html.escape(content)
+        else:
+            body = CHINESE.sub(r'<tspan lang="zh">\g<0></tspan>', body)
         x, y = (x + 0.36 * size, y) if turn else (x, y + 0.36 * size)
         turned = f' transform="rotate(-90 {short(x)} {short(y)})"' if turn else ""
         self.out.append(f'<text{named} x="{short(x)}" y="{short(y)}"{turned}>{body}</text>')
